@@ -12,13 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
-
-from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.base.errors import AgentError, InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.contract.agent import Agent, Danger
+from longspan.simulator.contract.agent_kind import AgentKind, AgentOptions
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.ledger import Rates
 
@@ -37,54 +35,20 @@ __all__ = [
 ]
 
 
-class AgentOptions(BaseModel):
-    """An agent's options. Subclass it as `Options` inside the agent, with a pydantic field for each option."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class BaseAgent(ABC):
+class BaseAgent(AgentKind, ABC):
     """An agent without memory. A subclass must define `reply`. It takes no target unless `takes_target` is True."""
 
     takes_target: bool = False
-    pinned: ClassVar[bool] = True
-    """Whether the spec and longspan's version identify the agent under test. Like `danger`, it is only read from built-in classes."""
-
-    class Options(AgentOptions):
-        """No options."""
 
     def __init__(self, target: str = "", options: AgentOptions | None = None) -> None:
         if target and not self.takes_target:
             raise InputError(f"{type(self).__name__.lower()} takes no model or target, got {target!r:.60}")
         self.target = target
 
-    @classmethod
-    def at_once(cls, target: str, options: AgentOptions) -> int | None:
-        """Return how many conversations such agents hold concurrently in a process; None for no limit."""
-        return None
-
-    @classmethod
-    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Return the worst that an untrusted target and options could make the agent do, None if it is harmless.
-
-        The default is to run code.
-
-        Addresses need not be found: `trust` searches for them itself. Only built-in classes are asked, since asking imports the class.
-        """
-        return "run"
-
-    @classmethod
-    def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
-        """Return options that the environment sets because the spec does not, such as a model's address.
-
-        The run's manifest records them.
-        """
-        return {}
-
-    async def start(self) -> None:  # noqa: B027
+    async def start(self) -> None:
         """Prepare for use, so that the agent's abilities are known. The default does nothing."""
 
-    async def close(self) -> None:  # noqa: B027
+    async def close(self) -> None:
         """Release the finished conversation's resources. The default does nothing."""
 
     @property
@@ -105,16 +69,16 @@ class BaseAgent(ABC):
     async def reply(self, message: Message) -> Reply:
         """Answer `message`."""
 
-    async def observe(self, message: Message, reply: str) -> Reply | None:  # noqa: B027
+    async def observe(self, message: Message, reply: str) -> Reply | None:
         """Record a turn that the agent was not asked to answer. Return its usage, None for nothing. The default does nothing."""
 
-    async def reset(self) -> None:  # noqa: B027
+    async def reset(self) -> None:
         """Forget the conversation. The default does nothing."""
 
-    async def save(self, folder: Path) -> None:  # noqa: B027
+    async def save(self, folder: Path) -> None:
         """Write the state needed to continue into `folder`. The default does nothing."""
 
-    async def load(self, folder: Path) -> None:  # noqa: B027
+    async def load(self, folder: Path) -> None:
         """Restore the state saved in `folder`. The default does nothing."""
 
 

@@ -37,15 +37,15 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
     """
     import trio
 
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.tokens import Tokenizer
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.report import Report, write_report
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report import Report, write_report
     from longspan.simulator.results.result import Result
-    from longspan.simulator.running.planning import plan
+    from longspan.simulator.running.planning import plan_run
     from longspan.simulator.running.player import Outcome
-    from longspan.simulator.running.runner import play
+    from longspan.simulator.running.runner import play_plans
     from longspan.simulator.suite.settings import RunSettings
     from longspan.simulator.suite.suite import load_suite
 
@@ -54,8 +54,8 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         _stub()
 
     def played(span: int, tests: int, out: Path) -> Outcome:
-        planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], [], tests), span=span, seed=0, agent=agent), out)
-        return trio.run(lambda: play([planned], pages=Report))[0]
+        planned = plan_run(RunSettings(suite=load_suite("ltm").apply_changes([], [], [], tests), span=span, seed=0, agent=agent), out)
+        return trio.run(lambda: play_plans([planned], pages=Report))[0]
 
     with TemporaryDirectory() as folder:
         played(2000, 1, Path(folder))
@@ -96,11 +96,11 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 def _stub() -> None:
     """Make the provider of every model answer at once."""
     from longspan.agents.base import Usage
-    from longspan.agents.models.api import Answer, Request
+    from longspan.agents.models.api import Request, ServerAnswer
     from longspan.agents.models.openai import OpenAICore
 
-    async def ask(self: OpenAICore, client: object, request: Request) -> Answer:
-        answer = Answer()
+    async def ask(self: OpenAICore, client: object, request: Request) -> ServerAnswer:
+        answer = ServerAnswer()
         answer.usage, answer.done = Usage(request.at_most.input_tokens, 0, 2), True
         answer.add("OK.")
         return answer

@@ -11,8 +11,8 @@ import trio
 from benchmarks._loopback import base_url, provider
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -42,8 +42,8 @@ def measure(span: int) -> dict[str, float]:
 def _read(agent: str, span: int) -> tuple[int, int]:
     """Return the input tokens that an agent reads from the cache in such a run, and all its input tokens."""
     with TemporaryDirectory() as folder:
-        planned = plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=agent), Path(folder))
-        (outcome,) = trio.run(lambda: play([planned]))
+        planned = plan_run(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=agent), Path(folder))
+        (outcome,) = trio.run(lambda: play_plans([planned]))
         if outcome.error is not None:
             raise outcome.error
         usages = [

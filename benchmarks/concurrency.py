@@ -87,7 +87,7 @@ class _Play:
     """
 
     def __init__(self, span: int, kind: str, port: int, context: int) -> None:
-        self._suite = load_suite("ltm").changed([], [], [], 1)
+        self._suite = load_suite("ltm").apply_changes([], [], [], 1)
         self._span = span
         self._spec = AgentSpec.parse(f"{kind}/some-model?base_url={base_url(kind, port)}&context={context}&at_once=1000")
         self._context = context
@@ -116,7 +116,7 @@ class _Play:
     async def _prepare(self, seed: int, folder: Path, journals: ExitStack) -> Conversation:
         tokenizer = Tokenizer()
         setting = Setting(id="main", span=self._span, tokenizer=tokenizer, filler=Filler(Talk(seed), tokenizer))
-        tests = [test for test in make_tests(self._suite, seed, "spread") if setting.left_out(test) is None]
+        tests = [test for test in make_tests(self._suite, seed, "spread") if setting.reason_to_omit(test) is None]
         agent = make_agent(self._spec)
         if self._context > self._span:
             await _fill(agent, self._context)

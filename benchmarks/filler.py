@@ -128,19 +128,19 @@ def said_in_tests() -> Said:
     """Play conversations and return what their tests said."""
     import trio
 
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.journal import events
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.running.planning import plan
-    from longspan.simulator.running.runner import play
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.running.planning import plan_run
+    from longspan.simulator.running.runner import play_plans
     from longspan.simulator.suite.settings import RunSettings
     from longspan.simulator.suite.suite import load_suite
 
     lines, needles, questions = [], [], defaultdict(list)
     with TemporaryDirectory() as folder:
         for seed in SEEDS:
-            planned = plan(RunSettings(suite=load_suite("ltm"), span=TESTS_SPAN, seed=seed, agent="oracle"), Path(folder))
-            (outcome,) = trio.run(lambda planned=planned: play([planned]))
+            planned = plan_run(RunSettings(suite=load_suite("ltm"), span=TESTS_SPAN, seed=seed, agent="oracle"), Path(folder))
+            (outcome,) = trio.run(lambda planned=planned: play_plans([planned]))
             messages = [each for each in read_journal(RunFolder(outcome.folder).journal("main")) if isinstance(each, events.Message)]
             by_turn = {message.turn: message.text for message in messages}
             for message in messages:

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -66,7 +66,7 @@ def weave(span: int, seed: int, placement: Placement) -> Weave:
     """Play `ltm` with an agent that says "OK.", and return the conversation's figures."""
     settings = RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent="silent", placement=placement)
     with tempfile.TemporaryDirectory() as folder:
-        (outcome,) = trio.run(play, [plan(settings, Path(folder))])
+        (outcome,) = trio.run(play_plans, [plan_run(settings, Path(folder))])
         return woven(RunFolder(outcome.folder), span)
 
 

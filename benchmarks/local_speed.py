@@ -15,7 +15,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Final
 
-from longspan.agents.models.gguf.pace import processors
+from longspan.agents.models.gguf.pace import count_cores
 
 __all__ = ["OPTIONS", "SPAN", "measure"]
 
@@ -32,7 +32,7 @@ TEXT: Final = "In {number} the ferry left the harbour late, and nobody on the qu
 
 def measure(span: int, *, model: str, rounds: int = 7) -> dict[str, float]:
     """Return the tokens per second of each way, and longspan's in ratio to bare llama.cpp with all threads and with one."""
-    ways = {"longspan": ("ours", 0), "bare, all threads": ("bare", processors()), "bare, one thread": ("bare", 1)}
+    ways = {"longspan": ("ours", 0), "bare, all threads": ("bare", count_cores()), "bare, one thread": ("bare", 1)}
     code = "import sys; from benchmarks.local_speed import worker; worker(*sys.argv[1:])"
     workers = {
         way: subprocess.Popen([sys.executable, "-c", code, kind, model, str(threads)], stdin=-1, stdout=-1, text=True)  # noqa: S603

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Page, sync_playwright
 
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -55,7 +55,9 @@ def measure(span: int) -> dict[str, float]:
     """
     with TemporaryDirectory() as folder:
         (outcome,) = trio.run(
-            lambda: play([plan(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))], pages=Report)
+            lambda: play_plans(
+                [plan_run(RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent="oracle"), Path(folder))], pages=Report
+            )
         )
         report = outcome.folder / "report.html"
         with sync_playwright() as playwright:

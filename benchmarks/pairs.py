@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longspan.simulator.analysis.statistics import student
+from longspan.simulator.results.analysis.statistics import student_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,4 +77,4 @@ def _logit(share: float) -> float:
 
 
 def _share_found(differences: NDArray[np.float64], errors: NDArray[np.float64], freedom: int) -> float:
-    return float(np.mean(differences > student(freedom) * np.maximum(errors, 1e-12)))
+    return float(np.mean(differences > student_quantile(freedom) * np.maximum(errors, 1e-12)))

@@ -24,12 +24,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from longspan.simulator.analysis.reach import Estimate, Question, ReachFit, fit_reach
-from longspan.simulator.analysis.reach_gate import PlacedAnswer, decide_gate
 from longspan.simulator.api.playing import run
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.measures.reach import place_rungs
-from longspan.simulator.results.reach import Unit
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.reach_fit import CredibleEstimate, ReachFit, ScoredQuestion, fit_reach
+from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
+from longspan.simulator.results.measures.reach import place_rungs
+from longspan.simulator.results.reach_result import Unit
 from longspan.simulator.results.result import read_result
 
 __all__ = ["OPTIONS", "SPAN", "measure"]
@@ -51,7 +51,7 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
 class Asked(NamedTuple):
     """A question as it was played: its place, and what a guess earns. `order` counts the facts stated before."""
 
-    question: Question
+    question: ScoredQuestion
     chance: float
     order: int
 
@@ -112,7 +112,7 @@ class Covered(NamedTuple):
     ratio: float
 
 
-def count_covered(found: Sequence[Estimate | None], true: float) -> Covered:
+def count_covered(found: Sequence[CredibleEstimate | None], true: float) -> Covered:
     shown = [each for each in found if each is not None]
     contained = sum(each.low <= true <= each.high for each in shown)
     return Covered(

@@ -55,9 +55,9 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
 
     import trio
 
-    from longspan.simulator.report import Report
-    from longspan.simulator.running.planning import Plan, plan
-    from longspan.simulator.running.runner import play
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.running.planning import Plan, plan_run
+    from longspan.simulator.running.runner import play_plans
     from longspan.simulator.suite.settings import RunSettings
     from longspan.simulator.suite.suite import Suite
 
@@ -65,19 +65,19 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
         own = out / f"{tokens}-{questions}.jsonl"
         own.write_text("\n".join(map(json.dumps, _history(tokens, questions))) if tokens else "")
         scenarios = {"history": {"data": str(own)}} if tokens else {"beam": {"data": data}}
-        return plan(RunSettings(suite=Suite(name="told", tests=1, scenarios=scenarios), span=2_000, agent=agent), out)
+        return plan_run(RunSettings(suite=Suite(name="told", tests=1, scenarios=scenarios), span=2_000, agent=agent), out)
 
     def megabytes() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
     with TemporaryDirectory() as folder:
         trio.run(
-            lambda: play([planned(5_000, 1, Path(folder))], pages=Report)
+            lambda: play_plans([planned(5_000, 1, Path(folder))], pages=Report)
         )  # loads modules imported late, so that they are not measured
         before = megabytes()
         ready = planned(tokens, questions, Path(folder))
         began = process_time()
-        (outcome,) = trio.run(lambda: play([ready], pages=Report))
+        (outcome,) = trio.run(lambda: play_plans([ready], pages=Report))
         seconds = process_time() - began
     result = outcome.result
     assert result is not None  # noqa: S101
@@ -93,9 +93,9 @@ def _measured(tokens: int, questions: int, agent: str, data: str | None = None) 
 
 def _history(tokens: int, questions: int) -> Iterator[dict[str, Any]]:
     """Yield a made-up history as lines of people's own logs, with questions about what the user said, which no rule can grade."""
-    from longspan.scenarios.histories.made_up import write
+    from longspan.scenarios.histories.made_up import write_history
 
-    history = write(0, tokens)
+    history = write_history(0, tokens)
     for session in history.sessions:
         turns = [{"id": turn.id, "speaker": turn.speaker, "text": turn.text} for turn in session.turns]
         yield {"at": session.at and session.at.isoformat(), "turns": turns}

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 import trio
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import Report, write_report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -35,7 +35,7 @@ def measure(span: int) -> dict[str, float]:
     """
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         settings = RunSettings(suite=load_suite("ltm"), span=span, seed=0, agent=AGENT)
-        (outcome,) = trio.run(lambda: play([plan(settings, Path(folder))], pages=Report))
+        (outcome,) = trio.run(lambda: play_plans([plan_run(settings, Path(folder))], pages=Report))
         report, empty = outcome.folder / "report.html", _without_turns(outcome.folder, Path(folder) / "empty")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         times = [(_opened(browser, report), _opened(browser, empty)) for _ in range(OPENINGS)]

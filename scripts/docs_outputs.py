@@ -24,40 +24,51 @@ ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 
 GUIDES: Final = (
-    "reach.md",
-    "scenarios.md",
-    "agents.md",
-    "own-agents.md",
-    "connecting.md",
-    "models.md",
-    "local-models.md",
-    "memory-agents.md",
-    "memory.md",
-    "memory-systems.md",
-    "journal.md",
-    "running.md",
-    "conversation.md",
-    "many-runs.md",
-    "resuming.md",
-    "costs.md",
-    "publishing.md",
-    "experiments.md",
-    "controls.md",
-    "comparing.md",
-    "report.md",
-    "debugging.md",
-    "arena.md",
-    "counting-stars.md",
-    "elitr.md",
-    "calibration.md",
-    "summhay.md",
-    "histories.md",
-    "memory-suite.md",
-    "tracing.md",
+    "start/reach.md",
+    "guides/scenarios.md",
+    "start/agents.md",
+    "guides/own-agents.md",
+    "guides/connecting.md",
+    "guides/models.md",
+    "guides/local-models.md",
+    "guides/memory-agents.md",
+    "guides/memory.md",
+    "guides/memory-systems.md",
+    "reference/journal.md",
+    "reference/json.md",
+    "start/running.md",
+    "start/conversation.md",
+    "guides/many-runs.md",
+    "guides/resuming.md",
+    "guides/costs.md",
+    "guides/publishing.md",
+    "guides/experiments.md",
+    "guides/controls.md",
+    "guides/comparing.md",
+    "reference/exports.md",
+    "guides/report.md",
+    "guides/debugging.md",
+    "reference/arena.md",
+    "reference/counting-stars.md",
+    "reference/elitr.md",
+    "guides/calibration.md",
+    "reference/summhay.md",
+    "guides/histories.md",
+    "reference/history-formats.md",
+    "reference/history-grading.md",
+    "reference/memory-suite.md",
+    "guides/tracing.md",
 )
 """The pages in docs/ whose files and commands belong together."""
 
 PAGES: Final = (ROOT / "README.md", *(DOCS / name for name in GUIDES))
+
+
+def page_named(name: str) -> Path:
+    """Return the page of this name, whatever folder of docs/ it is in."""
+    (found,) = DOCS.rglob(name)
+    return found
+
 
 COLUMNS: Final = 100
 """The width of the terminal in the examples."""
@@ -69,9 +80,10 @@ DRIVER: Final = """
 import contextlib, io, json, os, shlex, subprocess, sys
 import numpy.random, rich.table, rich.live
 import longspan.agents.models.chat, longspan.agents.outside.python, longspan.agents.outside.remote, longspan.agents.reference.notebook
-import longspan.simulator.preflight, longspan.simulator.report, longspan.simulator.running.runner
+import longspan.simulator.running.preflight, longspan.simulator.pages.report, longspan.simulator.running.runner
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.cli import estimate, main, progress, run as _, scores
+from longspan.simulator.terminal import progress, scores
+from longspan.simulator.cli import estimate, main, run as _
 from longspan.simulator.suite.suite import load_suite, make_tests
 
 def run(commands):

@@ -1,12 +1,13 @@
 """Draw which room imports from which, as found in the code: boxes on floors, arrows downwards.
 
-python scripts/import_graph.py docs/import-graph.svg
+python scripts/import_graph.py docs/internals/import-graph.svg
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -18,24 +19,19 @@ ROOT: Final = Path(__file__).parents[1]
 
 FLOORS: Final = (
     ("base",),
-    ("files",),
     ("contract", "filler"),
-    ("grading", "subject"),
-    ("journal", "tracing"),
-    ("suite",),
-    ("archive",),
-    ("play", "results"),
-    ("analysis",),
-    ("measures",),
-    ("gradebook",),
-    ("judging",),
-    ("report", "running"),
-    ("arena", "view"),
-    ("exchange", "preflight", "sweeps"),
-    ("agents", "cli", "scenarios"),
-    ("api",),
+    ("reading", "subject", "suite"),
+    ("scenarios", "journal", "agents"),
+    ("play",),
+    ("results",),
+    ("running",),
+    ("pages",),
+    ("terminal",),
+    ("cli", "api"),
+    ("papers",),
 )
-"""The rooms from the ground up. A room imports only from floors below its own."""
+"""The rooms from the ground up. A room imports only from floors below its own. `scenarios` are the modules that a scenario's class needs;
+everything else in scenarios/ (reproductions, importers, writers, commands), which is loaded on demand, is in `papers`."""
 
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16
 STYLE = """
@@ -80,9 +76,24 @@ def graph() -> dict[str, set[str]]:
     return {name: {other for other in imports(path, known) if other != name} for name, path in known.items()}
 
 
+@cache
+def scenario_modules() -> set[str]:
+    """Return the modules in scenarios/ that the registered scenario classes import, directly or through each other."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]["longspan.scenarios"]
+    left = {target.partition(":")[0].removeprefix("longspan.") for target in points.values()} | {"scenarios"}
+    found: set[str] = set()
+    while left:
+        found |= left
+        left = {other for name in left for other in graph()[name] if other.startswith("scenarios.")} - found
+    packages = {".".join(name.split(".")[:depth]) for name in found for depth in range(1, name.count(".") + 1)}
+    return found | packages
+
+
 def room(module: str) -> str:
     """Return the room of a module."""
     top, *rest = module.split(".")
+    if top == "scenarios":
+        return top if module in scenario_modules() else "papers"
     return top if top != "simulator" or not rest else rest[0]
 
 

@@ -1,4 +1,6 @@
-"""Play the suite `memory` with memories around the reader by words, draw their curves, and print the tables of docs/memory-suite.md.
+"""Play the suite `memory` with memories around the reader by words, and draw their curves.
+
+Prints the tables of docs/reference/memory-suite.md.
 
 python -m scripts.memory_curves
 """
@@ -13,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import turns_of
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
-from longspan.simulator.report.figures import agent_lines, draw_legend, line_look, render
-from longspan.simulator.report.styles import styles
+from longspan.simulator.journal.turns_shown import turns_of
+from longspan.simulator.pages.report.figures import agent_lines, draw_legend, line_look, render_figure
+from longspan.simulator.pages.report.styles import assign_styles
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.grid import Grid
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ class Played(NamedTuple):
 def played(memory: str, span: int, folder: Path) -> Played:
     """Play a memory at a span, with each seed, unless the folder has its runs."""
     agent = f"memory/{MEMORIES[memory]}answerer=words"
-    plans = [plan(each, folder) for each in Grid(suites=["memory"], spans=[span], agents=[agent], seeds=[*SEEDS]).runs()]
-    trio.run(play, [each for each in plans if not (folder / each.name).exists()])
+    plans = [plan_run(each, folder) for each in Grid(suites=["memory"], spans=[span], agents=[agent], seeds=[*SEEDS]).runs()]
+    trio.run(play_plans, [each for each in plans if not (folder / each.name).exists()])
     runs = [RunFolder(folder / each.name) for each in plans]
     results = [read_result(run) for run in runs]
     shown = [pair for run in runs for pair in _forgotten(run)]
@@ -99,7 +101,7 @@ def draw(figures: Mapping[str, Sequence[Played]], figure: Figure) -> None:
     """Plot the facts found against the span; for the scenario `forget`, plot neighbours found against how often the forgotten fact was
     still found.
     """
-    looks = styles(list(figures))
+    looks = assign_styles(list(figures))
     figure.set_size_inches(9, 3.6)
     spans, forget = figure.subplots(1, 2)
     for memory, at_spans in figures.items():
@@ -147,7 +149,7 @@ def measure(folder: Path) -> dict[str, list[Played]]:
 
 def picture(figures: Mapping[str, Sequence[Played]]) -> bytes:
     """Return the picture's file."""
-    return render(lambda figure: draw(figures, figure), "svg")
+    return render_figure(lambda figure: draw(figures, figure), "svg")
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
-"""Try memory systems, each in an environment of its own, and write their table in docs/memory.md.
+"""Try memory systems, each in an environment of its own, and write their table in docs/guides/memory-systems.md.
 
     python -m scripts.memory_systems locomo10.json FOLDER [NAME ...]
 
-For each system: makes its environment, unless it is there, has `longspan check` try it, and plays LoCoMo's first conversation without an
-answerer; then, with a local model that answers, some of its questions and the suite `memory`. Environments, checks and runs that are
-finished are kept, so the command may be given again after an interruption. `--unanswered` leaves the model out.
+For each system: creates its environment if it does not exist, runs `longspan check`, and plays LoCoMo's first conversation without an
+answerer; then, with a local model as answerer, some of its questions and the suite `memory`. Finished environments, checks and runs are
+kept, so the command can be repeated after an interruption. `--unanswered` skips the answerer.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from typing import Any, Final, NamedTuple
 import trio
 from scripts.results import minutes
 
-from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import LongspanError
-from longspan.simulator.preflight import checkup as checkup_module
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.agent_spec import AgentSpec, begun
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight import checkup as checkup_module
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.runner import play_plans
+from longspan.simulator.suite.agent_spec import AgentSpec, pin_defaults
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "memory.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "guides" / "memory-systems.md"
 BEGIN, END = "<!-- table: scripts/memory_systems.py -->", "<!-- end of table -->"
 ANSWERED, END_ANSWERED = "<!-- answers: scripts/memory_systems.py -->", "<!-- end of answers -->"
 
@@ -43,7 +43,10 @@ ENTITIES: Final = '{"entities": [{"name": "{turn}", "entityType": "turn", "obser
 
 
 class System(NamedTuple):
-    """A memory. `spec` has places for the environment's folder. `packages` are installed there, by pip or, if it is JavaScript, by npm."""
+    """A memory.
+
+    `spec` has placeholders for the environment's folder. `packages` are installed there with pip or, if `npm`, with npm.
+    """
 
     name: str
     spec: str
@@ -52,7 +55,7 @@ class System(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The package whose version is told."""
+        """The package whose version is reported."""
         return self.packages[0].partition("[")[0]
 
 
@@ -87,28 +90,28 @@ OURS: Final = {"langgraph": "langgraph", "langchain": "langchain-core"}
 """The packages of systems that run in longspan's own environment."""
 
 PATIENCE: Final = 600.0
-"""How many seconds the checks may take: nobody waits for them here, and the machine may be busy."""
+"""The seconds that the checks may take. It is long because they run unattended, and the machine may be busy."""
 
 EMBEDDER: Final = "local"
-"""The embedder that they have, all the same."""
+"""The embedder of all memories that take one, so that they differ in nothing else."""
 
 ANSWERER: Final = "answerer=local&answerer.max_tokens=32&answerer.threads=1&k=5&context=2k"
-"""The model that answers from what they find, all the same, and how much it is shown."""
+"""The answerer of all memories, and the size of its prompt."""
 
 QUESTIONS: Final = 50
-"""How many of the conversation's questions it answers, drawn by the seed: the same for all."""
+"""The number of the conversation's questions that it answers. The seed draws the same questions for all memories."""
 
 LENT: Final = ("langgraph", "langchain", "llamaindex", "langmem", "txtai", "semantic-kernel", "mem0", "chroma")
-"""The memories that are given an embedder."""
+"""The memories that take an embedder."""
 
 
 def main() -> None:
-    """Try what is named, or all, and write the table of all that have been played."""
+    """Try the named systems, or all, and write the tables of all systems played so far."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("locomo", type=Path, help="locomo10.json, or the same compressed")
     parser.add_argument("folder", type=Path, help="the folder for environments and runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the systems to try")
-    parser.add_argument("--unanswered", action="store_true", help="play nothing with a model that answers")
+    parser.add_argument("--unanswered", action="store_true", help="skip the runs with an answerer")
     given = parser.parse_args()
     checkup_module.DEADLINE = PATIENCE
     environments, runs = (given.folder.resolve() / name for name in ("environments", "runs"))
@@ -125,7 +128,7 @@ def main() -> None:
 
 
 def _try(system: System, environments: Path, runs: Path, data: Path, answered: Iterable[str]) -> None:
-    """Make the environment, check the memory and play it, as far as that has not been done."""
+    """Create the environment, check the memory and play it, unless that has been done."""
     kept = runs / f"{system.name}.json"
     known: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     folder = environments / system.name
@@ -165,7 +168,7 @@ def _install(system: System, folder: Path) -> None:
 
 
 def _version(system: System, folder: Path) -> str:
-    """Return the version of a system's package; nothing for longspan's own memories."""
+    """Return the version of a system's package; empty for longspan's own memories."""
     if system.npm:
         found = folder / "node_modules" / system.package / "package.json"
         return str(json.loads(found.read_text("utf-8"))["version"])
@@ -178,30 +181,30 @@ def _version(system: System, folder: Path) -> str:
 
 
 async def _bad(spec: str) -> list[str]:
-    """Return the names of the checks that find something bad."""
-    return [finding.check async for finding in checkup(begun(AgentSpec.parse(spec))) if finding.verdict == "bad"]
+    """Return the names of the failed checks."""
+    return [finding.check async for finding in check_agent(pin_defaults(AgentSpec.parse(spec))) if finding.verdict == "bad"]
 
 
 ANSWERED_PARTS: Final = {"LoCoMo": "LoCoMo, F1", "memory": "`memory` at 8k"}
-"""What is played with a model that answers, and the heads of its columns."""
+"""The parts played with an answerer, and the headings of their columns."""
 
 
 def _play(part: str, spec: str, runs: Path, data: Path) -> str:
-    """Play LoCoMo's first conversation, or a test of each scenario of `memory`. Return the run's folder's name. Raises LongspanError."""
+    """Play LoCoMo's first conversation, or a test of each scenario of `memory`. Return the name of its folder. Raises LongspanError."""
     if part == "LoCoMo":
         asked = {} if spec.endswith("answerer=none") else {"questions": QUESTIONS}
         suite = load_suite("locomo").model_copy(update={"scenarios": {"locomo": {"data": str(data.resolve()), **asked}}})
         settings = RunSettings(suite=suite, span=32_000, agent=spec)
     else:
         settings = RunSettings(suite=load_suite("memory").model_copy(update={"tests": 1}), span=8_000, agent=spec)
-    (outcome,) = trio.run(play, [plan(settings, runs)])
+    (outcome,) = trio.run(play_plans, [plan_run(settings, runs)])
     if outcome.error is not None:
         raise outcome.error
     return outcome.folder.name
 
 
 class Row(NamedTuple):
-    """A line of the tables. `answered`: what was played with a model that answers, by its part."""
+    """A row of the tables. `answered` has the results of the parts played with an answerer."""
 
     name: str
     known: Mapping[str, Any]
@@ -240,12 +243,12 @@ def _write(rows: Sequence[Row]) -> None:
 
 
 def _answers(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of the table of what a model makes of what was found."""
+    """Yield the lines of the table of answers."""
     heads = ["memory"]
     for part, head in ANSWERED_PARTS.items():
         results = [row.answered[part] for row in rows if part in row.answered]
         scale = f" (of {results[0].max_score}, guessing {fmean(each.chance for each in results):.2f})" if results else ""
-        heads += [head + scale, "found @5"]
+        heads += [head + scale, "recall@5"]
     heads += ["tokens read", "tokens written", "minutes"]
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
@@ -272,7 +275,7 @@ def _table(rows: Iterable[Row]) -> Iterator[str]:
         if result is not None:
             of = result.metrics
             keys = ("evidence_stored", "evidence_recall@5", "evidence_recall@10", "evidence_recall@20")
-            figures = [f"{of[key]:.3f}" if key in of else "not told" for key in keys]
+            figures = [f"{of[key]:.3f}" if key in of else "unreported" for key in keys]
             figures += [f"{of.get('add_seconds_per_1k', 0.0):.3f}", f"{of.get('search_seconds', 0.0):.3f}"]
             figures.append(f"{sum(each.input_tokens + each.output_tokens for each in result.costs.values()):,}")
         yield f"| {' | '.join([f'`{name}`', known.get('version') or '', bad, *figures, day])} |"

@@ -1,5 +1,7 @@
 """Write the JSON Schemas of result.json and of what commands print with --json, from the types that they print.
 
+The schemas of a benchmark's own commands are in the benchmark's folder.
+
 python -m scripts.output_schema
 """
 
@@ -13,19 +15,20 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-import longspan.simulator.arena.results as arena
-from longspan.simulator.analysis.baseline import Fall, ScenarioFall, Verdict
-from longspan.simulator.analysis.contrasts import Correction, Tested
-from longspan.simulator.analysis.statements import Statement
+import longspan.scenarios.cream.arena_result as arena_result
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import outputs
-from longspan.simulator.exchange.papers import Cell
-from longspan.simulator.judging.calibration import Calibration
-from longspan.simulator.preflight.estimate import Estimate
-from longspan.simulator.report.outcome import ContrastRun
+from longspan.simulator.cli.schema import BESIDE, FILE
+from longspan.simulator.pages.report.outcome import ContrastRun
+from longspan.simulator.results.analysis.baseline import Fall, ScenarioFall, Verdict
+from longspan.simulator.results.analysis.contrasts import ContrastResult, Correction
+from longspan.simulator.results.analysis.statements import Statement
+from longspan.simulator.results.judging.calibration import Calibration
+from longspan.simulator.results.papers import Cell
 from longspan.simulator.results.result import Result, TestResult
+from longspan.simulator.running.preflight.estimate import Estimate
 
-FILE: Final = Path(__file__).parents[1] / "simulator" / "data" / "output.schema.json"
+ROOT: Final = Path(__file__).parents[1]
 
 RESULT: Final = "result.json"
 """The schema of the file: the whole document describes it."""
@@ -55,7 +58,7 @@ def commands() -> dict[str, Any]:
         longspan=str,
         correction=Correction,
         alpha=float,
-        contrasts=list[written(Tested, "TestedContrast", sentence=str)],
+        contrasts=list[written(ContrastResult, "TestedContrast", sentence=str)],
         stated=list[written(Statement, "StatedContrasts", without=["references"])],
         missing=list[str],
         commitments_sha256=str,
@@ -65,7 +68,7 @@ def commands() -> dict[str, Any]:
     options = printed("AgentOptions", agent=str, options=list[outputs.ListedOption], more=str | None)
     listed_runs = list[outputs.ListedRun | outputs.UnreadableRun]
     return {
-        **dict.fromkeys(("run", "sweep", "resume", "rerun", "import"), runs),
+        **dict.fromkeys(("run", "sweep", "resume", "import"), runs),
         "replay": list[regraded] | runs,
         "score": list[regraded],
         "show": played | shown,
@@ -73,9 +76,7 @@ def commands() -> dict[str, Any]:
         "check": outputs.Checked,
         "ask": outputs.AskedAgain,
         "estimate": list[written(Estimate, "PrintedEstimate", cost_usd=float | None)],
-        "arena": written(arena.Result, "ArenaResult"),
         "reproduce": list[Cell],
-        "annotate": Table,
         "calibrate": Calibration,
         "list-scenarios": printed("Scenarios", scenarios=list[outputs.ListedScenario]),
         "list-agents": printed("Agents", agents=list[outputs.ListedAgent]) | options,
@@ -85,29 +86,43 @@ def commands() -> dict[str, Any]:
     }
 
 
-def schema() -> dict[str, Any]:
-    """Return the schemas as definitions in one document, which is itself the schema of result.json: the results, and their checksum."""
-    types = {**commands(), RESULT: Result}
+def benchmark_commands() -> dict[str, dict[str, Any]]:
+    """Return the type of what each benchmark's own commands print, by the benchmark's folder and the command."""
+    return {"cream": {"arena": written(arena_result.ArenaResult, "ArenaResult")}, "summhay": {"annotate": Table}}
+
+
+def document(types: dict[str, Any], id: str) -> dict[str, Any]:
+    """Return the schemas of `types` as definitions in one document."""
     made, shared = TypeAdapter.json_schemas([(name, "serialization", TypeAdapter(kind)) for name, kind in types.items()])
     known = shared["$defs"]
-    result = known[made[RESULT, "serialization"]["$ref"].rpartition("/")[2]]
-    result["properties"]["sum"] = {"description": "The checksum.", "type": "string", "pattern": "^[0-9a-f]{16}$"}
-    result["required"].append("sum")
     for each in known.values():
         if "properties" in each:
             each["additionalProperties"] = False
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:longspan:{version('longspan')}:output",
-        "$ref": f"#/$defs/{RESULT}",
+        "$id": f"urn:longspan:{version('longspan')}:{id}",
         "$defs": known | {name: found for (name, _), found in made.items()},
     }
 
 
-def text() -> str:
-    """Return the schemas as a file."""
-    return json.dumps(schema(), indent=1) + "\n"
+def schema() -> dict[str, Any]:
+    """Return the schemas of longspan's own commands, in a document that is itself the schema of result.json: the results, and their
+    checksum."""
+    made = document({**commands(), RESULT: Result}, "output")
+    result = made["$defs"][made["$defs"][RESULT]["$ref"].rpartition("/")[2]]
+    result["properties"]["sum"] = {"description": "The checksum.", "type": "string", "pattern": "^[0-9a-f]{16}$"}
+    result["required"].append("sum")
+    return {"$schema": made["$schema"], "$id": made["$id"], "$ref": f"#/$defs/{RESULT}", "$defs": made["$defs"]}
+
+
+def texts() -> dict[Path, str]:
+    """Return the content of every file with schemas."""
+    made = {FILE: schema()}
+    for benchmark, types in benchmark_commands().items():
+        made[ROOT / "scenarios" / benchmark / BESIDE] = document(types, f"output:{benchmark}")
+    return {path: json.dumps(content, indent=1) + "\n" for path, content in made.items()}
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), "utf-8")
+    for path, content in texts().items():
+        path.write_text(content, "utf-8")

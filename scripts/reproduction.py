@@ -1,6 +1,6 @@
-"""Write the pages about the papers' figures again, from the published data: docs/reproduction.md and docs/comparability.md.
+"""Write the pages about the papers' figures again, from the published data: reproduction.md and comparability.md in docs/reference/.
 
-python scripts/reproduction.py DATA docs
+python scripts/reproduction.py DATA docs/reference
 
 DATA is the folder with the published data of each paper: goodai-ltm, counting-stars, elitr and summhay. The words of the
 pages are the templates in scripts/pages; every figure that is computed is filled in.
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from longspan.scenarios.elitr.marks import shown
-from longspan.scenarios.summhay.printed import SAMPLES, bias
-from longspan.simulator.base.templating import environment
-from longspan.simulator.exchange.papers import Cell, Rules, paper
+from longspan.scenarios.elitr.marks import format_figure
+from longspan.scenarios.summhay.printed import SAMPLES, printed_bias
+from longspan.simulator.base.templating import make_environment
+from longspan.simulator.results.papers import Cell, Rules, find_paper
 
 PAGES: Final = ("reproduction.md", "comparability.md")
 TEMPLATES: Final = Path(__file__).parent / "pages"
@@ -65,7 +65,7 @@ class Found:
     """The cells of a paper."""
 
     def __init__(self, name: str, paths: Sequence[Path], rules: Rules = "paper") -> None:
-        self._cells = {(cell.table, cell.row, cell.column): cell for cell in paper(name)(paths, rules).cells}
+        self._cells = {(cell.table, cell.row, cell.column): cell for cell in find_paper(name)(paths, rules).cells}
 
     def __call__(self, table: str, row: str, column: str) -> Cell:
         return self._cells[table, row, column]
@@ -77,7 +77,7 @@ class Found:
 def pages(data: Path) -> dict[str, str]:
     """Return the text of each page, by its name."""
     figures = {"goodai": _goodai(data), "stars": _stars(data), "elitr": _elitr(data), "summhay": _summhay(data), "cream": _cream()}
-    templates = environment(TEMPLATES, keep_trailing_newline=True)
+    templates = make_environment(TEMPLATES, keep_trailing_newline=True)
     return {page: templates.get_template(f"{page}.j2").render(figures) for page in PAGES}
 
 
@@ -144,12 +144,14 @@ def _elitr(data: Path) -> Mapping[str, Any]:
         for model in dict.fromkeys(cell.row for cell in found.of("table2")):
             cells = {cell.column: cell for cell in found.of("table2") if cell.row == model and cell.column.endswith("-dev")}
             columns = [cells.get(column) for column in ("single-qa-dev", "multi-qa-dev", "multi-conv-dev")]
-            yield _row(model, *(f"{shown(cell.ours or 0)} ({cell.published:.2f})" if cell else "" for cell in columns))
+            yield _row(model, *(f"{format_figure(cell.ours or 0)} ({cell.published:.2f})" if cell else "" for cell in columns))
 
     lost = [f"{cell.row} {cell.ours:.3f}" for cell in found.of("table10") if (cell.ours or 0) < 0.05]
     return {
         "rows": list(rows()),
-        "kinds": lambda family: ", ".join(shown(found("table3", family, kind).ours or 0) for kind in ("Who", "What", "When", "How many")),
+        "kinds": lambda family: ", ".join(
+            format_figure(found("table3", family, kind).ours or 0) for kind in ("Who", "What", "When", "How many")
+        ),
         "lost": ", ".join(lost),
     }
 
@@ -169,7 +171,7 @@ def _summhay(data: Path) -> Mapping[str, Any]:
 
     def favours(judge: str) -> Iterator[str]:
         for row in ("mean", "length-difference", "length-score"):
-            yield from (f"{found('bias', row, judge).ours:.3f}", f"{bias(row, judge, SAMPLES):.3f}")
+            yield from (f"{found('bias', row, judge).ours:.3f}", f"{printed_bias(row, judge, SAMPLES):.3f}")
 
     return {
         "bias": [_row(name, *favours(f"prompted_{model}")) for name, model in READERS.items()],

@@ -1,10 +1,10 @@
-"""Real local models in the suites, with one memory or another: the sweep that plays them, and the tables of docs/results.md.
+"""Real local models with different memories: the sweep that plays the suites, and the tables of docs/reference/results.md.
 
     python -m scripts.results sweep --model SmolLM2-135M=local --locomo locomo10.json >results.yaml
     longspan sweep results.yaml --jobs 8
     python -m scripts.results tables runs/results
 
-Runs that are finished are kept, so the first two commands may be given again after an interruption, or with another model.
+Finished runs are kept, so the first two commands can be repeated after an interruption, or with another model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.suite.agent_spec import AgentSpec
 
@@ -34,7 +34,7 @@ AGENTS: Final = {
     "BM25 and MiniLM": "memory/python:hybrid_memory:Hybrid?answerer={model}&k=10&{answerer}",
     "`ltm`": "ltm/{model}?embedder=local&context=4k&{options}",
 }
-"""The agents of the tables. Each memory is given the same answerer, and searched for the same number of memories."""
+"""The agents of the tables. All memories have the same answerer and retrieve the same number of memories."""
 
 PARTS: Final[dict[str, dict[str, Any]]] = {
     "`ltm` at 2k, woven": {"suites": ["ltm"], "spans": ["2k"]},
@@ -44,10 +44,10 @@ PARTS: Final[dict[str, dict[str, Any]]] = {
     "`ltm` at 8k, woven": {"suites": ["ltm"], "spans": ["8k"]},
     "`ltm` at 8k, isolated": {"suites": ["ltm"], "spans": ["8k"], "isolated": True},
 }
-"""The parts of the tables, the most telling first: an interrupted sweep has those."""
+"""The parts of the tables. The most informative come first, so that an interrupted sweep has those."""
 
 LONG: Final = {"suites": ["ltm"], "spans": ["32k"], "seeds": [0]}
-"""Played once, by the first model with the first memory that searches."""
+"""Played once, by the first model with the first memory that searches, because a longer span takes hours on a CPU."""
 
 
 class Key(NamedTuple):
@@ -66,7 +66,7 @@ def spec(agent: str, model: str, options: Mapping[str, str]) -> str:
 
 
 def sweep(models: Mapping[str, str], options: Mapping[str, str], locomo: str | None) -> dict[str, Any]:
-    """Return the sweep of all parts, agents and models; without LoCoMo's file, its suite is left out: what is made up is no LoCoMo."""
+    """Return the sweep of all parts, agents and models. Without LoCoMo's file, its suite is omitted, since made-up data is not LoCoMo."""
     first, *_ = models.values()
     runs: list[dict[str, Any]] = [{**LONG, "agents": [spec("BM25", first, options)]}]
     for part, settings in PARTS.items():
@@ -79,7 +79,7 @@ def sweep(models: Mapping[str, str], options: Mapping[str, str], locomo: str | N
 
 
 def played(folder: Path) -> Iterator[tuple[RunFolder, Result]]:
-    """Yield the finished runs of a folder."""
+    """Yield the finished runs of a folder with their results."""
     for path in sorted(folder.glob("*/result.json")):
         run = RunFolder(path.parent)
         result = read_result(run)
@@ -108,7 +108,7 @@ def minutes(run: RunFolder) -> float:
 
 
 def tables(folder: Path, models: Mapping[str, str], options: Mapping[str, str]) -> str:
-    """Return the tables in Markdown: for each part, agents in rows and figures of the models in columns."""
+    """Return the tables in Markdown: for each part, agents in rows and the models' figures in columns."""
     cells: defaultdict[Key, list[tuple[Result, float]]] = defaultdict(list)
     for run, result in played(folder):
         if (key := key_of(run, models, options)) is not None:
@@ -119,7 +119,7 @@ def tables(folder: Path, models: Mapping[str, str], options: Mapping[str, str]) 
 def _part(part: str, cells: Mapping[Key, Sequence[tuple[Result, float]]], models: Sequence[str]) -> str:
     of_part = [result for key, each in cells.items() if key.part == part for result, _ in each]
     maximum, chance = of_part[0].max_score, fmean(result.chance for result in of_part)
-    lines = [f"### {part}", "", f"Of {maximum}; guessing earns {chance:.2f}.", ""]
+    lines = [f"### {part}", "", f"Maximum score {maximum}; guessing scores {chance:.2f}.", ""]
     heads = ["memory", *(f"{model}: {head}" for model in models for head in ("score", "runs", "found", "minutes"))]
     lines += [_row(heads), _row(["---", *(["---:"] * (len(heads) - 1))])]
     for agent in AGENTS:
@@ -148,7 +148,7 @@ def _row(cells: Iterable[str]) -> str:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r}: NAME=VALUE is needed")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=VALUE")
     return name, value
 
 
@@ -157,7 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["sweep", "tables"])
     parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/results"), help="the sweep's folder, for tables")
-    parser.add_argument("--model", type=_pair, action="append", required=True, help="NAME=SPEC: a model by its name in the tables")
+    parser.add_argument("--model", type=_pair, action="append", required=True, help="NAME=SPEC: a model and its name in the tables")
     parser.add_argument("--option", type=_pair, action="append", default=[], help="NAME=VALUE: an option of all models")
     parser.add_argument("--locomo", help="locomo10.json; without it, LoCoMo is left out")
     given = parser.parse_args()

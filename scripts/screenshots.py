@@ -23,26 +23,26 @@ from PIL import Image
 from playwright.sync_api import Browser, Error, Page
 from scripts.docs_outputs import files
 from scripts.memory_curves import PICTURE, measure, picture
-from tests.arena.judges import by_sentences
-from tests.arena.judges import lines as summaries
 from tests.browser import chromium
 from tests.loopback import Server
+from tests.scenarios.cream.judges import by_sentences
+from tests.scenarios.cream.judges import lines as summaries
 from tests.view.serving import serving
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.arena.evaluate import judge_and_rank
-from longspan.simulator.arena.page import as_html as arena_page
-from longspan.simulator.arena.results import Rules
-from longspan.simulator.arena.summaries import gather
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.card import draw_card
-from longspan.simulator.report.comparison import as_html as comparison_page
-from longspan.simulator.report.figures import draw
-from longspan.simulator.results.graded_runs import load
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.scenarios.cream.arena_page import as_html as arena_page
+from longspan.scenarios.cream.arena_result import Rules
+from longspan.scenarios.cream.evaluate import judge_and_rank
+from longspan.scenarios.cream.summaries import gather_summaries
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.card import draw_card
+from longspan.simulator.pages.report.comparison import as_html as comparison_page
+from longspan.simulator.pages.report.figures import draw_figure
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -92,10 +92,10 @@ class Studio:
 
     def run(self, agent: str, seed: int = 0, suite: str = "ltm", change: Sequence[str] = ()) -> Path:
         """The folder of a run, which is played the first time."""
-        settings = RunSettings(suite=load_suite(suite).changed(list(change), [], [], None), span=self.span, seed=seed, agent=agent)
-        planned = plan(settings, self.folder / "runs")
+        settings = RunSettings(suite=load_suite(suite).apply_changes(list(change), [], [], None), span=self.span, seed=seed, agent=agent)
+        planned = plan_run(settings, self.folder / "runs")
         if not (planned.out / planned.name).exists():
-            trio.run(partial(play, pages=Report), [planned])
+            trio.run(partial(play_plans, pages=Report), [planned])
         return planned.out / planned.name
 
     @contextmanager
@@ -129,17 +129,17 @@ def _taken(page: Page) -> bytes:
 
 
 def reach(studio: Studio) -> bytes:
-    """Two agents of docs/reach.md: one keeps its last 20 messages, the other all."""
+    """Two agents of docs/start/reach.md: one keeps its last 20 messages, the other all."""
     (studio.folder / "forgetful.py").write_text(files()["forgetful.py"].content, "utf-8")
     settings = RunSettings(suite=load_suite("reach"), span=8_000, agent="silent")
     with chdir(studio.folder):
         specs = [f"python:forgetful:Forgetful?keeps={keeps}" for keeps in (20, 100_000)]
-        trio.run(play, [plan(settings.model_copy(update={"agent": spec}), studio.folder / "reach") for spec in specs])
-    return draw(load_comparison([studio.folder / "reach"]), "reach", "svg")
+        trio.run(play_plans, [plan_run(settings.model_copy(update={"agent": spec}), studio.folder / "reach") for spec in specs])
+    return draw_figure(load_comparison([studio.folder / "reach"]), "reach", "svg")
 
 
 def card(studio: Studio) -> bytes:
-    (graded,), _ = load([studio.run("notebook")])
+    (graded,), _ = load_runs([studio.run("notebook")])
     return draw_card(graded, "svg")
 
 
@@ -223,7 +223,7 @@ def annotate(studio: Studio) -> bytes:
 
 def arena(studio: Studio) -> bytes:
     os.environ.setdefault("OPENAI_API_KEY", "none is needed")
-    found = gather([summaries(studio.folder / "summaries.jsonl", SUMMARIES)])
+    found = gather_summaries([summaries(studio.folder / "summaries.jsonl", SUMMARIES)])
     rules = Rules(metric="completeness", facts=16, orders=100)
     with Server(reply=by_sentences).running() as server:
         result = trio.run(lambda: judge_and_rank(found, rules, server.model(), AnswerStore.create(studio.folder / "arena")))

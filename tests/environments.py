@@ -11,12 +11,12 @@ import venv
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-__all__ = ["ROOT", "Environment", "build"]
+__all__ = ["PROJECT", "ROOT", "Environment", "build", "register"]
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -31,6 +31,19 @@ def build(target: str, out: Path, *, source: Path = ROOT) -> Path:
     assert done.returncode == 0, done.stderr
     (found,) = out.glob("*.tar.gz" if target == "sdist" else "*.whl")
     return found
+
+
+def register(project: dict[str, Any], site: Path) -> None:
+    """Make a project's entry points known to a Python that has `site` on its path, as an installation would."""
+    folder = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n", "utf-8")
+    lines = [
+        line
+        for group, points in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in points.items()))
+    ]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 @final

@@ -17,7 +17,7 @@ __all__ = ["PROCESSES", "longspan", "started"]
 PROCESSES: Final = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
-        *("longspan.simulator.cli.progress", "longspan.simulator.running.runner", "longspan.simulator.report"),
+        *("longspan.simulator.terminal.progress", "longspan.simulator.running.runner", "longspan.simulator.pages.report"),
         *("tests.durability.warm", "tests.durability.agents"),
     ]
 )

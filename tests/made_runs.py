@@ -8,15 +8,15 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from longspan.simulator.analysis.statistics import total
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.contract.rungs import rung
+from longspan.simulator.base.files.file_io import write_json
+from longspan.simulator.contract.rungs import make_rung
 from longspan.simulator.contract.scenario import Skill
-from longspan.simulator.files.reading import write_json
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
+from longspan.simulator.results.analysis.statistics import total_score
 from longspan.simulator.results.result import Result, TestResult, read_result, scenario_result
 from longspan.simulator.subject.ledger import Spending
-from longspan.simulator.suite.manifest import Manifest, PlannedTest, versions
+from longspan.simulator.suite.manifest import Manifest, PlannedTest, package_versions
 from longspan.simulator.suite.suite import Suite
 
 __all__ = ["SKILLS", "interrupt", "made_run"]
@@ -85,7 +85,7 @@ def made_run(
             "late": [],
             "nonce": "0" * 64,
             "commitment": "0" * 64,
-            "versions": versions(),
+            "versions": package_versions(),
         }
         | manifest
     )
@@ -114,7 +114,9 @@ def _outcome(
     asked = given if isinstance(given, Sequence) else ()
     score = fmean(given) if isinstance(given, Sequence) else given
     items = [
-        rung(f"fact {turn}", "plain facts", each, type="dog", at_once=False, chance=0.1, heard=0.2, outcome="", note="made up", turn=turn)
+        make_rung(
+            f"fact {turn}", "plain facts", each, type="dog", at_once=False, chance=0.1, heard=0.2, outcome="", note="made up", turn=turn
+        )
         for turn, each in enumerate(asked, 2)
     ]
     return TestResult(
@@ -153,8 +155,8 @@ def _evidence(questions: int, recall: float | None, span: int, random: Random) -
 
 def _result(manifest: Manifest, tests: list[TestResult], cost: float | None) -> Result:
     by_scenario = {name: [test for test in tests if test.scenario == name] for name in {test.scenario: 0 for test in tests}}
-    low = total({name: [test.score or 0.0 for test in group] for name, group in by_scenario.items()})
-    high = total({name: [1.0 if test.score is None else test.score for test in group] for name, group in by_scenario.items()})
+    low = total_score({name: [test.score or 0.0 for test in group] for name, group in by_scenario.items()})
+    high = total_score({name: [1.0 if test.score is None else test.score for test in group] for name, group in by_scenario.items()})
     return Result(
         suite=manifest.suite.name,
         span=manifest.span,

@@ -41,7 +41,7 @@ class Sums:
     def chat(self) -> Iterator[Pair]:
         return iter(())
 
-    def reseeded(self, seed: str) -> Sums:
+    def reseed(self, seed: str) -> Sums:
         return Sums(Random(seed).randrange(1000))
 
 
@@ -136,7 +136,7 @@ def play(
             listener(event)
 
     with Journal(path) as journal:
-        fitting = [test for test in tests if where.left_out(test) is None]
+        fitting = [test for test in tests if where.reason_to_omit(test) is None]
         conversation = Conversation(where, fitting, LiveAgent(agent, give_ideal=give_ideal), journal, listener=on_event)
         trio.run(conversation.play)
     return transcript

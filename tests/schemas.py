@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 from jsonschema.protocols import Validator
 
-from longspan.simulator.cli.schema import FILE
+from longspan.simulator.cli.schema import find_schema
 
-__all__ = ["DOCUMENT", "check_output"]
-
-DOCUMENT: dict[str, Any] = json.loads(Path(FILE).read_text("utf-8"))
+__all__ = ["check_output"]
 
 
 @cache
 def validator(command: str) -> Validator:
-    return jsonschema.Draft202012Validator(DOCUMENT | {"$ref": f"#/$defs/{command}"})
+    return jsonschema.Draft202012Validator(find_schema(command))
 
 
 def check_output(command: str, printed: str) -> Any:

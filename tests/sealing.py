@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from longspan.simulator.files.checksums import RunningSum, sealed
+from longspan.simulator.base.files.checksums import RunningSum, add_checksum
 
 __all__ = ["change_json", "change_lines", "nameless", "read_lines", "resealed", "write_json", "write_lines"]
 
@@ -15,7 +15,7 @@ __all__ = ["change_json", "change_lines", "nameless", "read_lines", "resealed", 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a file that is one object."""
     fields = {name: value for name, value in content.items() if name != "sum"}
-    path.write_text(sealed(json.dumps(fields, indent=1, ensure_ascii=False)), "utf-8")
+    path.write_text(add_checksum(json.dumps(fields, indent=1, ensure_ascii=False)), "utf-8")
 
 
 def change_json(path: Path, change: Callable[[Any], object]) -> None:

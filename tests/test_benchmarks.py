@@ -61,4 +61,4 @@ def test_a_benchmark_prints_a_table_and_json(monkeypatch: pytest.MonkeyPatch, ca
 )
 def test_benchmarks_have_the_names_in_the_documentation(name: str) -> None:
     assert (ROOT / "benchmarks" / f"{name}.py").is_file()
-    assert f"python -m benchmarks {name}" in (ROOT / "docs" / "performance.md").read_text("utf-8")
+    assert f"python -m benchmarks {name}" in (ROOT / "docs" / "internals" / "performance.md").read_text("utf-8")

@@ -169,8 +169,8 @@ def test_runs_are_exported(extra: str, having: Callable[..., Environment], playe
 
 def test_packed_chapters_are_read(having: Callable[..., Environment], played: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from longspan.scenarios.ltm.chapterbreak.published_chapters import examples;"
-        "print(*(example.where for example in examples(Path(sys.argv[1]))))"
+        "import sys; from pathlib import Path; from longspan.scenarios.ltm.chapterbreak.published_chapters import read_examples;"
+        "print(*(example.where for example in read_examples(Path(sys.argv[1]))))"
     )
     done = having("zst").run("python", "-c", code, played / "chapters.zst", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("ao3/7/0\n", "")

@@ -68,24 +68,70 @@ def test_the_engine_imports_neither_scenarios_nor_agents() -> None:
     assert [(path, name) for path, name in imports("simulator") if name.startswith(("longspan.scenarios", "longspan.agents"))] == []
 
 
-def test_scenarios_import_neither_agents_nor_the_engines_loop() -> None:
-    engine = (
-        "contract.agent",
-        "suite.agent_spec",
-        "base.clock",
-        "play.conductor",
-        "play.conversation",
-        "gradebook.gradebook",
-        "journal.journal",
-        "suite.manifest",
-        "running.planning",
-        "running.player",
-        "suite.plugins",
-        "running.runner",
-        "suite.suite",
-    )
-    forbidden = {"time", "trio", *(f"longspan.simulator.{name}" for name in engine)}
-    assert [(path, name) for path, name in imports("scenarios") if name in forbidden or name.startswith("longspan.agents")] == []
+ORDINARY_WORDS = {"histories", "history", "memory", "reach", "shared"}
+"""Names of suites and their folders that are also words. The engine uses the words, such as the agent's memory."""
+
+DEFAULT_SUITE = {
+    "api/checking": {"ltm"},
+    "api/playing": {"ltm"},
+    "cli/options": {"ltm"},
+    "suite/grid": {"ltm"},
+    "results/analysis/comparable": {"name only runs of the same tests, such as RUNS/ltm-32k-*"},
+    "running/planning": {
+        ": it cannot be resumed or played with another agent; `longspan run ltm --definitions DIR --agent SPEC` plays its tests"
+    },
+}
+"""The engine's only strings that name a suite: ltm is played if none is named, and examples of commands play it."""
+
+
+def names_of_benchmarks() -> set[str]:
+    """Return the names of the suites, of their folders, and of the papers, writers, importers and commands that they register."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    registered = {name for group in ("papers", "writers", "imports", "definitions") for name in points[f"longspan.{group}"]}
+    registered |= {name.partition(".")[0] for name in points["longspan.commands"]} | {"chapterbreak"}  # a scenario named after a paper
+    folders = {path.parent.name for path in (ROOT / "scenarios").glob("*/__init__.py")}
+    return (registered | folders | {path.stem for path in (ROOT / "simulator" / "suites").glob("*.yaml")}) - ORDINARY_WORDS
+
+
+def descriptions(path: Path) -> set[ast.AST]:
+    """Return the strings of a file that are statements of their own: docstrings, and those below constants."""
+    return {node.value for node in nodes(path) if isinstance(node, ast.Expr)}
+
+
+def test_the_engine_names_no_benchmark() -> None:
+    """No string of its code names one, whole or as a word: not in messages, not in help. Docstrings and comments may cite papers. That the
+    engine imports nothing from their folders is tested above."""
+    names = re.compile(rf"(?<![a-z])({'|'.join(map(re.escape, sorted(names_of_benchmarks())))})(?![a-z])", re.IGNORECASE)
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "simulator").rglob("*.py"):
+        for node in set(nodes(path)) - descriptions(path):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value):
+                found.setdefault(path.relative_to(ROOT / "simulator").with_suffix("").as_posix(), set()).add(node.value)
+    assert found == DEFAULT_SUITE
+
+
+def test_the_engine_has_few_rooms_on_few_floors() -> None:
+    rooms = {path.parent.name for path in (ROOT / "simulator").glob("*/__init__.py")}
+    floors = [rooms.intersection(floor) for floor in import_graph.FLOORS]
+    assert rooms == set().union(*floors)
+    assert len(rooms) <= 16
+    assert sum(map(bool, floors)) <= 10
+
+
+BESIDE_THE_ENGINE = {"scenarios": {"base", "contract", "filler", "reading"}, "agents": {"base", "contract", "subject"}}
+"""The rooms that the classes of scenarios and of agents may import from."""
+
+
+@pytest.mark.parametrize("kind", BESIDE_THE_ENGINE)
+def test_scenarios_and_agents_stand_near_the_ground(kind: str) -> None:
+    assert import_graph.rooms()[kind] <= BESIDE_THE_ENGINE[kind]
+
+
+def test_a_scenario_sees_no_clock_and_no_event_loop() -> None:
+    files = {import_graph.modules()[name] for name in import_graph.scenario_modules()}
+    forbidden = {"time", "trio", "longspan.simulator.base.clock"}
+    found = {path.relative_to(ROOT / "scenarios").as_posix() for path, name in imports("scenarios") if path in files and name in forbidden}
+    assert found == {"summhay/retrieval.py"}, "it embeds documents in a thread, while the facts of a test are made"
 
 
 def checks_type(node: ast.AST) -> bool:
@@ -135,23 +181,24 @@ def prints(node: ast.AST) -> bool:
 def test_all_that_is_printed_goes_through_one_module() -> None:
     modules = (path for folder in ("simulator", "scenarios", "agents") for path in (ROOT / folder).rglob("*.py"))
     found = {path.relative_to(ROOT).as_posix() for path in modules if any(map(prints, nodes(path)))}
-    assert found == PRINTING | {"simulator/cli/console.py"}, "the last is Rich's console with the same filter"
+    assert found == PRINTING | {"simulator/terminal/console.py"}, "the last is Rich's console with the same filter"
 
 
 EXECUTORS = {
-    "make_agent": "suite/agent_spec running/asking running/player running/runner cli/chat judging/cached_model preflight/checkup "
-    "preflight/estimate",
-    "inspected": "cli/runs running/planning running/runner sweeps/ray/driver sweeps/ray/node preflight/estimate",
-    "CachedModel": "arena/evaluate cli/runs exchange/data_writers judging/calibrate running/player",
-    "check_model": "arena/evaluate exchange/data_writers judging/calibrate running/planning running/runner",
-    "scenario_class": "cli/listing suite/trust exchange/imports suite/plugins suite/suite view/annotating",
-    "make_scenario": "gradebook/gradebook exchange/imports running/planning suite/plugins suite/suite",
+    "make_agent": "suite/agent_spec running/asking running/player running/prepared_agents running/runner cli/chat "
+    "results/judging/cached_model running/preflight/checkup running/preflight/estimate",
+    "inspect_agent": "cli/runs running/planning running/runner running/sweeps/ray/driver running/sweeps/ray/node "
+    "running/preflight/estimate",
+    "CachedModel": "scenarios/cream/evaluate cli/runs running/data_writers results/judging/calibrate running/player",
+    "check_model": "scenarios/cream/evaluate running/data_writers results/judging/calibrate running/planning running/runner",
+    "scenario_class": "cli/listing suite/trust scenarios/goodai/logs contract/plugins suite/suite pages/view/annotating",
+    "make_scenario": "results/gradebook/gradebook running/imports running/planning contract/plugins suite/suite",
     "scenarios_in": "suite/definitions suite/suite",
     "read_definitions": "cli/importing suite/definitions suite/grid running/planning",
     "Trivia": "running/planning",
     "Plan": "running/planning",
-    "admit": "cli/runs api/playing sweeps/sweep",
-    "vouch": "suite/trust running/planning sweeps/processes sweeps/ray/node",
+    "admit_manifest": "cli/runs api/playing running/sweeps/sweep",
+    "vouch_for": "suite/trust running/planning running/sweeps/processes running/sweeps/ray/node",
     "allow": "suite/trust",
 }
 """The places where things named in strings are run, called or read, and where that is allowed. Each gets its string from the user's own
@@ -168,9 +215,9 @@ def called(node: ast.AST) -> str:
 
 def test_what_a_text_names_is_made_in_few_places() -> None:
     found: dict[str, set[str]] = {name: set() for name in EXECUTORS}
-    for path in (ROOT / "simulator").rglob("*.py"):
+    for path in [*(ROOT / "simulator").rglob("*.py"), *(ROOT / "scenarios").rglob("*.py")]:
         for name in found.keys() & set(map(called, nodes(path))):
-            found[name].add(path.relative_to(ROOT / "simulator").with_suffix("").as_posix())
+            found[name].add(path.relative_to(ROOT).with_suffix("").as_posix().removeprefix("simulator/"))
     assert found == {name: set(places.split()) for name, places in EXECUTORS.items()}
 
 
@@ -204,16 +251,16 @@ OWN_RENDERERS = {
     "api/results": {"experiments", "meaning", "reach"},  # `results.experiments`, `results.meaning`
     "cli/plot": {"own_figures"},  # heatmaps
     "cli/run": {"reach"},  # the gate
-    "cli/scores": {"kinds"},
-    "report/__init__": {"kinds", "memory_losses"},
-    "report/card": {"memory_losses"},
-    "report/comparison": {"memory_losses"},
-    "report/memory": {"memory_losses"},
-    "report/reading": {"memory_losses"},
-    "report/side_by_side": {"memory_losses"},
-    "report/story": {"memory_losses"},
-    "report/timeline": {"memory_losses"},
-    "report/verdict": {"memory_losses"},
+    "terminal/scores": {"kinds"},
+    "pages/report/__init__": {"kinds", "memory_losses"},
+    "pages/report/card": {"memory_losses"},
+    "pages/report/comparison": {"memory_losses"},
+    "pages/report/memory_pictures": {"memory_losses"},
+    "pages/report/run_view": {"memory_losses"},
+    "pages/report/side_by_side": {"memory_losses"},
+    "pages/report/story": {"memory_losses"},
+    "pages/report/timeline": {"memory_losses"},
+    "pages/report/verdict": {"memory_losses"},
     "running/runner": {"ingestion"},  # checks that nothing was billed twice
 }
 """Modules that draw what no document holds, and the measures whose types they know."""
@@ -221,16 +268,16 @@ OWN_RENDERERS = {
 
 def test_no_other_renderer_names_a_measure() -> None:
     shared = {"against", "cells", "comparing", "group_tables", "leading", "measure", "pair_tables"}
-    measures = {path.stem for path in (ROOT / "simulator" / "measures").glob("*.py")} - shared - {"__init__"}
+    measures = {path.stem for path in (ROOT / "simulator" / "results" / "measures").glob("*.py")} - shared - {"__init__"}
     found: dict[str, set[str]] = {}
     for path in (ROOT / "simulator").rglob("*.py"):
         name = path.relative_to(ROOT / "simulator").with_suffix("").as_posix()
-        if name.split("/")[0] != "measures":
-            for module in re.findall(r"longspan\.simulator\.measures\.(\w+)", path.read_text("utf-8")):
+        if not name.startswith("results/measures/"):
+            for module in re.findall(r"longspan\.simulator\.results\.measures\.(\w+)", path.read_text("utf-8")):
                 if module in measures:
                     found.setdefault(name, set()).add(module)
     assert found == OWN_RENDERERS
-    templates = "".join(path.read_text("utf-8") for path in (ROOT / "simulator" / "report" / "templates").glob("*.j2"))
+    templates = "".join(path.read_text("utf-8") for path in (ROOT / "simulator" / "pages" / "report" / "templates").glob("*.j2"))
     assert not re.findall(r"result\.(?:twins|lesions|control|meaning|refused|leaks)", templates)
 
 
@@ -242,31 +289,40 @@ def callers(*names: str) -> set[str]:
 
 
 def test_folders_are_deleted_in_one_place() -> None:
-    assert callers("rmtree") == {"simulator/files/folders.py"}
+    assert callers("rmtree") == {"simulator/base/files/folders.py"}
 
 
 def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> None:
     """Another module may be added here only if what it opens was named by the user, is longspan's own, or is being made."""
-    named = {"gradebook/commitment", "arena/summaries", "filler/trivia", "judging/labels", "suite/suite"}
+    named = {"results/gradebook/commitment", "filler/trivia", "base/files/labels", "suite/suite"}
     own = {
         "base/cache",
-        "grading/reading/lexicon",
+        "reading/replies/lexicon",
         "filler/draws",
         "filler/wordnet",
-        "report/page",
+        "pages/report/page",
         "base/terminal",
         "base/tokens",
-        "view/pages",
+        "pages/view/pages",
     }
-    made = {"analysis/export", "cli/compare", "cli/plot", "files/reading", "report/outcome", "subject/snapshots", "sweeps/ray/node"}
-    openers = callers("open", "opened", "read_bytes", "read_text", "read_packed", "write_bytes")
+    made = {
+        "results/analysis/export",
+        "cli/compare",
+        "cli/plot",
+        "cli/reproduce",
+        "base/files/file_io",
+        "pages/report/outcome",
+        "subject/snapshots",
+        "running/sweeps/ray/node",
+    }
+    openers = callers("open", "open_regular", "read_bytes", "read_text", "read_packed", "write_bytes")
     found = {path for path in openers if path.startswith("simulator/")}
-    assert found == {f"simulator/{name}.py" for name in named | own | made | {"files/folders"}}
+    assert found == {f"simulator/{name}.py" for name in named | own | made | {"base/files/folders"}}
 
 
 def test_the_transcript_does_not_import_grading() -> None:
     flat = [(path, name) for path, name in imports("simulator") if path.name in ("transcript.py", "run_folder.py")]
-    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.grading")] == []
+    assert [(path, name) for path, name in flat if name.startswith("longspan.simulator.reading")] == []
 
 
 def test_no_two_modules_import_each_other() -> None:
@@ -293,8 +349,8 @@ def test_every_module_has_a_room() -> None:
 
 
 def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
-    drawn = (ROOT / "docs" / "import-graph.svg").read_text("utf-8")
-    assert drawn == import_graph.draw(), "python scripts/import_graph.py docs/import-graph.svg"
+    drawn = (ROOT / "docs" / "internals" / "import-graph.svg").read_text("utf-8")
+    assert drawn == import_graph.draw(), "python scripts/import_graph.py docs/internals/import-graph.svg"
 
 
 def test_every_dependency_is_pinned_and_no_address_is_in_the_constraints() -> None:
@@ -343,7 +399,7 @@ finally:
         done = run(sys.executable, "-c", code, number, str(tmp_path / "runs"))
         assert done.returncode == 0, done.stderr
         loaded = set(done.stdout.splitlines()[-1].split())
-        assert "longspan.simulator.report" in loaded
+        assert "longspan.simulator.pages.report" in loaded
         assert loaded.isdisjoint({"scipy", "matplotlib", "genai_prices", "openai", "httpx2", "unittest", "numpy.f2py"})
 
 

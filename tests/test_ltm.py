@@ -13,16 +13,16 @@ import trio
 from benchmarks.interleaving import woven
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.planning import Plan, plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_tests
 from tests.rig import Babbler, setting
@@ -37,11 +37,11 @@ TOKENS = {2_000: 8_600, 32_000: 88_000, 120_000: 335_000, 200_000: 551_000, 500_
 
 
 def run(tmp_path: Path, *plans: Plan) -> list[Result]:
-    return [outcome.result for outcome in trio.run(lambda: play(plans))]
+    return [outcome.result for outcome in trio.run(lambda: play_plans(plans))]
 
 
 def planned(span: int, seed: int, agent: str, out: Path, *, isolated: bool = False, placement: Placement = "spread") -> Plan:
-    return plan(RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent=agent, isolated=isolated, placement=placement), out)
+    return plan_run(RunSettings(suite=load_suite("ltm"), span=span, seed=seed, agent=agent, isolated=isolated, placement=placement), out)
 
 
 def converse(span: int, seed: int, agent: BaseAgent, path: Path, placement: Placement = "spread") -> Transcript:
@@ -60,7 +60,7 @@ Played = Callable[..., Outcome]
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     @cache
     def outcome(agent: str, span: int, seed: int, placement: Placement = "spread") -> Outcome:
-        (found,) = trio.run(play, [planned(span, seed, agent, tmp_path_factory.mktemp(agent), placement=placement)])
+        (found,) = trio.run(play_plans, [planned(span, seed, agent, tmp_path_factory.mktemp(agent), placement=placement)])
         return found
 
     return outcome
@@ -124,7 +124,7 @@ def test_tests_are_interleaved_and_keep_their_spans(span: int, mean_open: float,
 @pytest.mark.parametrize("span", [2_000, 32_000])
 def test_every_agent_is_dealt_the_same_conversation(span: int, placement: Placement, played: Played, tmp_path: Path) -> None:
     """An agent that says next to nothing, one that never stops talking, and one that is always right."""
-    (wordy,) = trio.run(play, [planned(span, 0, "python:tests.test_ltm:Wordy", tmp_path, placement=placement)])
+    (wordy,) = trio.run(play_plans, [planned(span, 0, "python:tests.test_ltm:Wordy", tmp_path, placement=placement)])
     sides = []
     for outcome in (played("silent", span, 0, placement), wordy, played("oracle", span, 0, placement)):
         messages = [event for event in _events(outcome.folder, "main") if isinstance(event, events.Message)]

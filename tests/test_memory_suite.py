@@ -10,8 +10,8 @@ import trio
 
 from longspan.simulator.contract.script import Placement
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -22,7 +22,7 @@ SUITE = load_suite("memory")
 
 def run(agent: str, out: Path, span: int = 2_000, seed: int = 0, placement: Placement = "spread") -> Result:
     settings = RunSettings(suite=SUITE, span=span, seed=seed, agent=agent, placement=placement)
-    (outcome,) = trio.run(lambda: play([plan(settings, out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, out)]))
     return outcome.result
 
 
@@ -53,6 +53,6 @@ def test_joined_with_the_papers_suite_both_can_be_solved(tmp_path: Path) -> None
     joined = load_suite("ltm+memory")
     assert list(joined.scenarios) == [*load_suite("ltm").scenarios, *SUITE.scenarios]
     settings = RunSettings(suite=joined, span=4_000, seed=0, agent="oracle")
-    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path)]))
     assert {test.id for test in outcome.result.tests} > {f"{name}-{number}" for name in SUITE.scenarios for number in (1, 2, 3)}
     assert [(test.id, test.reason) for test in outcome.result.tests if test.score != 1] == []

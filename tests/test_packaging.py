@@ -191,10 +191,10 @@ def test_a_sweep_plays_them_in_several_processes(project: Path, installed: Envir
     ("arguments", "code", "output"),
     [
         (("estimate", "ltm", "--span", "2k", "--scenario", "colours", "--agent", "oracle"), 0, "ltm at 2,000 tokens"),
-        (("chat", "--agent", "silent"), 0, "OK."),
-        (("schema", "run"), 0, '"$ref": "#/$defs/run"'),
-        (("arena", "summaries.jsonl", "--judge", "silent"), 2, "cannot judge"),
-        (("write", "summhay", "--writer", "silent", "--out", "made"), 2, "the settings are topic"),
+        (("ask", "--agent", "silent"), 0, "OK."),
+        (("list", "schema", "run"), 0, '"$ref": "#/$defs/run"'),
+        (("cream", "arena", "summaries.jsonl", "--judge", "silent"), 2, "cannot judge"),
+        (("summhay", "write", "--writer", "silent", "--out", "made"), 2, "the settings are topic"),
     ],
 )
 def test_commands_that_no_guide_runs_work_outside_the_clone(

@@ -16,11 +16,11 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.wording import Wording
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -63,9 +63,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def _play(agent: str, span: int, out: Path) -> Means:
-    plans = [plan(RunSettings(suite=SUITE, span=span, seed=seed, agent=agent), out) for seed in SEEDS]
+    plans = [plan_run(RunSettings(suite=SUITE, span=span, seed=seed, agent=agent), out) for seed in SEEDS]
     scores: dict[str, list[float]] = defaultdict(list)
-    for outcome in trio.run(lambda: play(plans)):
+    for outcome in trio.run(lambda: play_plans(plans)):
         assert outcome.error is None
         for test in outcome.result.tests:
             assert test.status in ("scored", "unscored"), test.reason

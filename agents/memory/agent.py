@@ -20,30 +20,30 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, Message, Reply
 from longspan.agents.memory import trace
 from longspan.agents.memory.answerer import Answerer
-from longspan.agents.memory.attributed import Attributed
+from longspan.agents.memory.attributed import AttributedMemory
 from longspan.agents.memory.batches import Batches
 from longspan.agents.memory.conformance import Conformance
 from longspan.agents.memory.forgetting import request_in
-from longspan.agents.memory.kinds import (
+from longspan.agents.memory.memory import Memory, MemoryItem
+from longspan.agents.memory.memory_kinds import (
     MemoryOptions,
     answerer_at_once,
     answerer_danger,
     answerer_environment,
     answerer_of,
-    checked_at_door,
     make_memory,
     memory_danger,
     memory_defaults,
+    needs_check,
 )
-from longspan.agents.memory.memory import Memory, MemoryItem
-from longspan.agents.memory.pending import Pending
+from longspan.agents.memory.pending import PendingAdditions
 from longspan.agents.memory.reader import Reader
 from longspan.agents.memory.turns import Turn, as_turn
-from longspan.agents.models.core import Core, clean
+from longspan.agents.models.core import Core, clean_unicode
 from longspan.agents.models.dry import DryCore
-from longspan.agents.models.pace import pace_of
+from longspan.agents.models.model_speed import pace_of
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.contract.agent import Pace, worst
+from longspan.simulator.contract.agent import Pace, worst_danger
 from longspan.simulator.contract.findings import Examination
 from longspan.simulator.subject.ledger import Rates
 
@@ -75,7 +75,7 @@ class _State(BaseModel):
     waiting: list[list[str]]
     last: tuple[str, str] | None
     since: list[list[str]] | None
-    pending: Pending
+    pending: PendingAdditions
     before: str = ""
     unsaid: bool = False
 
@@ -99,7 +99,7 @@ class AnsweringAgent(BaseAgent):
         self._batches = Batches(self.options.batch)
         self._last: tuple[str, str] | None = None
         self._since: list[Turn] | None = None
-        self._pending = Pending()
+        self._pending = PendingAdditions()
         self._before = ""
         self._unsaid = self._settled = False
         self.memory.used()  # drop the usage of a failed call: it belongs to no account
@@ -150,24 +150,24 @@ class AnsweringAgent(BaseAgent):
             return Reply(self._last[1])  # a repeated request uses nothing more
         await self._catch_up()
         began = monotonic()
-        found = await self.memory.search(clean(message.text), self.options.k, message.sent_at)
+        found = await self.memory.search(clean_unicode(message.text), self.options.k, message.sent_at)
         seconds = monotonic() - began
         beyond = 0 if self.memory.whole else max(0, len(found) - self.options.k)
         found = found[: len(found) - beyond]
         if self._answerer is None:
-            reply = Reply(UNANSWERED, trace={"answers": False} | self._shown(found))
+            reply = Reply(UNANSWERED, trace={"answers": False} | self._trace_shown(found))
         else:
             answer = await self._answerer.answer(message, found, whole=self.memory.whole)
-            reply = Reply(answer.text, answer.usage, {**answer.trace, **self._shown(answer.shown)}, refused=answer.refused)
+            reply = Reply(answer.text, answer.usage, {**answer.trace, **self._trace_shown(answer.shown)}, refused=answer.refused)
         searched = self.memory.used()
-        await self._asked(message, reply.text)
-        told, self._pending = self._pending.told(searched, seconds), Pending()
+        await self._keep_turn(message, reply.text)
+        told, self._pending = self._pending.make_report(searched, seconds), PendingAdditions()
         trace_fields = {**(reply.trace or {}), **({"beyond_k": beyond} if beyond else {}), **told.trace}
         return Reply(reply.text, reply.usage, trace_fields, told.usage, told.cost_usd or None, reply.refused, told.measured)
 
-    def _shown(self, items: Sequence[MemoryItem]) -> dict[str, Any]:
+    def _trace_shown(self, items: Sequence[MemoryItem]) -> dict[str, Any]:
         """Return the trace of the memories shown and the number requested."""
-        return {"k": self.options.k, **trace.shown(items, whole=self.memory.whole)}
+        return {"k": self.options.k, **trace.trace_shown(items, whole=self.memory.whole)}
 
     @property
     def pays_to_observe(self) -> bool:
@@ -176,13 +176,13 @@ class AnsweringAgent(BaseAgent):
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
         """Keep a turn. If it completes a batch, return the memories added and their cost."""
-        await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
+        await self._keep(Turn(message.turn_id, clean_unicode(message.text), message.sent_at, clean_unicode(reply)))
         return None if self._pending.is_empty else self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply:
         """Repeat the additions that followed a message answered before an interruption. Return the cost."""
         await self._catch_up()
-        await self._asked(message, reply.text)
+        await self._keep_turn(message, reply.text)
         return self._account()
 
     async def settle(self) -> Reply:
@@ -197,7 +197,7 @@ class AnsweringAgent(BaseAgent):
 
     def _account(self) -> Reply:
         """Return everything not yet reported, and mark it as reported."""
-        told, self._pending = self._pending.told(self.memory.used()), Pending()
+        told, self._pending = self._pending.make_report(self.memory.used()), PendingAdditions()
         return Reply("", trace=dict(told.trace) or None, besides=told.usage, cost_usd=told.cost_usd or None, measured=told.measured)
 
     @property
@@ -210,7 +210,7 @@ class AnsweringAgent(BaseAgent):
         await self._catch_up()
         made = await self.memory.consolidate(at)
         used = self.memory.used()
-        written = [] if made is None else trace.written((), made)
+        written = [] if made is None else trace.trace_written((), made)
         return Reply("", trace={"written": written} if written else None, besides=used.usage, cost_usd=used.cost_usd or None)
 
     async def size(self) -> int | None:
@@ -275,12 +275,14 @@ class AnsweringAgent(BaseAgent):
         self._since, self._last, self._pending, self._before = since, state.last, state.pending, state.before
         self._unsaid = state.unsaid
 
-    async def _asked(self, message: Message, reply: str) -> None:
+    async def _keep_turn(self, message: Message, reply: str) -> None:
         """Keep the turn of a message just answered. Without an answerer, it has no reply."""
-        await self._keep(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply) if self._answerer is not None else ""))
+        await self._keep(
+            Turn(message.turn_id, clean_unicode(message.text), message.sent_at, clean_unicode(reply) if self._answerer is not None else "")
+        )
         self._last = (message.turn_id, reply)
 
-    async def _probe(self, memory: Attributed) -> None:
+    async def _probe(self, memory: AttributedMemory) -> None:
         """Search for each turn to learn which turns are stored: a turn is stored if the search finds a memory made from it."""
         written: list[trace.Written] = []
         vague = False
@@ -290,7 +292,7 @@ class AnsweringAgent(BaseAgent):
             vague |= any(not item.turns for item in found)
             if sources:
                 best = min(sources, key=lambda item: item.inferred != "")  # a turn id from the memory is stronger evidence than inference
-                written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id, **trace.inferred(best)})
+                written.append({"id": f"probe/{turn.turn_id}", "turn": turn.turn_id, **trace.mark_inferred(best)})
             self._pending.until = turn.turn_id
         self._pending.written = [*(self._pending.written or ()), *written, *([dict(trace.UNKNOWN)] if vague else ())]
 
@@ -322,7 +324,7 @@ class AnsweringAgent(BaseAgent):
             await self.memory.settle()
             self._pending.settle_s += monotonic() - began
             self._settled = True
-        if not (self.options.probe and isinstance(self.memory, Attributed) and self._unsaid):
+        if not (self.options.probe and isinstance(self.memory, AttributedMemory) and self._unsaid):
             return False
         await self._keep_marked()
         await self._probe(self.memory)
@@ -364,7 +366,7 @@ class AnsweringAgent(BaseAgent):
 
 @final
 class MemoryAgent(AnsweringAgent):
-    """A memory, and a model that answers from what it finds."""
+    """A memory, and a model that answers from the memories found."""
 
     class Options(MemoryOptions):
         """Options that are not declared here are the memory's."""
@@ -378,12 +380,12 @@ class MemoryAgent(AnsweringAgent):
     def examination(cls, target: str, options: AgentOptions) -> Examination:
         """Return the checks of the memory. A new run skips them for built-in memories and with `unchecked`."""
         settings = options if isinstance(options, MemoryOptions) else MemoryOptions()
-        return Conformance(lambda: make_memory(target, settings), at_door=checked_at_door(target, settings))
+        return Conformance(lambda: make_memory(target, settings), at_door=needs_check(target, settings))
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """Return the worst danger of the memory and its answerer."""
-        return worst(memory_danger(target, options), answerer_danger(options))
+        return worst_danger(memory_danger(target, options), answerer_danger(options))
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:

@@ -12,11 +12,11 @@ from jinja2 import Template
 from longspan.agents.base import Message, Usage
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.memory import MemoryItem
-from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean, costs_nothing, stamped
-from longspan.simulator.base.templating import environment
+from longspan.agents.models.core import ChatMessage, ContextOverflowError, Core, OnRefusal, clean_unicode, costs_nothing, stamp_message
+from longspan.simulator.base.templating import make_environment
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["Answer", "Answerer"]
+__all__ = ["Answerer", "MemoryAnswer"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -24,7 +24,7 @@ OVERFLOWS: Final = 4
 """The maximum retries of a prompt that exceeds the model's context. Each retry drops a quarter of the memories."""
 
 
-class Answer(NamedTuple):
+class MemoryAnswer(NamedTuple):
     """A reply with the memories in its prompt, further trace entries and usage. `refused`: the model refused."""
 
     text: str
@@ -48,14 +48,14 @@ class Answerer:
         """The model, if it costs money. A model that runs in this process is free."""
         return {} if costs_nothing(self.core) else {"agent": self.core.priced_as}
 
-    async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
+    async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> MemoryAnswer:
         """Return the answer to a message. Memories that do not fit are dropped: the worst, or the oldest if `whole`.
 
         Raises AgentError.
         """
-        asked = {"message": clean(message.text), "now": f"{message.sent_at:%a %Y-%m-%d %H:%M:%S}"}
-        texts = [clean(stamped(item.text, item.at) if item.at else item.text) for item in items]
-        kept = self._fitting(asked, texts, whole=whole)
+        asked = {"message": clean_unicode(message.text), "now": f"{message.sent_at:%a %Y-%m-%d %H:%M:%S}"}
+        texts = [clean_unicode(stamp_message(item.text, item.at) if item.at else item.text) for item in items]
+        kept = self._count_fitting(asked, texts, whole=whole)
         calls = Calls(self.core)
         for attempt in range(OVERFLOWS + 1):
             chosen = _part(len(texts), kept, whole=whole)
@@ -72,9 +72,9 @@ class Answerer:
         told = {"prompt_tokens": tokens, "calls": calls.records} | completion.told
         if calls.refusal is not None:
             told["refusal"] = calls.refusal
-        return Answer(completion.text, items[chosen], told, calls.usage, calls.refusal is not None)
+        return MemoryAnswer(completion.text, items[chosen], told, calls.usage, calls.refusal is not None)
 
-    def _fitting(self, asked: Mapping[str, str], texts: Sequence[str], *, whole: bool) -> int:
+    def _count_fitting(self, asked: Mapping[str, str], texts: Sequence[str], *, whole: bool) -> int:
         """Return how many texts fit into the context, counted from the best, or from the newest if `whole`."""
         if self._context is None:
             return len(texts)
@@ -93,4 +93,4 @@ def _part(length: int, kept: int, *, whole: bool) -> slice:
 
 @cache
 def _template() -> Template:
-    return environment(TEMPLATES, trim_blocks=True, lstrip_blocks=True).get_template("answer.j2")
+    return make_environment(TEMPLATES, trim_blocks=True, lstrip_blocks=True).get_template("answer.j2")

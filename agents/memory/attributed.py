@@ -14,12 +14,12 @@ from pydantic import TypeAdapter
 
 from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
-from longspan.agents.memory.sources import Inferred, Sources
+from longspan.agents.memory.sources import InferredTurns, Sources
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.subject.ledger import Rates
 
-__all__ = ["Attributed"]
+__all__ = ["AttributedMemory"]
 
 TURNS: Final = "turns.jsonl"
 """The snapshot file with all turns."""
@@ -31,11 +31,11 @@ INNER: Final = "inner"
 """The snapshot folder that the inner memory writes to."""
 
 
-_MADE: Final = TypeAdapter(dict[str, Inferred])
+_MADE: Final = TypeAdapter(dict[str, InferredTurns])
 
 
 @final
-class Attributed(Memory):
+class AttributedMemory(Memory):
     """A memory that completes what `inner` leaves out.
 
     A memory without `turns` gets those recorded for its id when it was made, or the turns inferred from its wording. A found memory without
@@ -52,7 +52,7 @@ class Attributed(Memory):
 
     def _clear(self) -> None:
         self._sources = Sources()
-        self._made: dict[str, Inferred] = {}
+        self._made: dict[str, InferredTurns] = {}
 
     @property
     def has_snapshots(self) -> bool:
@@ -84,7 +84,7 @@ class Attributed(Memory):
         made = await self.inner.add(turns, at)
         for turn in turns:
             self._sources.keep(turn)
-        return self._noted(made, (turns[0].turn_id,) if len(turns) == 1 else ())
+        return self._note_turns(made, (turns[0].turn_id,) if len(turns) == 1 else ())
 
     @property
     def consolidates(self) -> bool:
@@ -92,7 +92,7 @@ class Attributed(Memory):
         return self.inner.consolidates
 
     async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
-        return self._noted(await self.inner.consolidate(at))
+        return self._note_turns(await self.inner.consolidate(at))
 
     @property
     def forgets(self) -> bool:
@@ -101,25 +101,25 @@ class Attributed(Memory):
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
         gone = await self.inner.forget(text, at)
-        return None if gone is None else list(map(self._completed, gone))
+        return None if gone is None else list(map(self._complete_item, gone))
 
-    def _noted(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
+    def _note_turns(self, made: Sequence[MemoryItem] | None, one: tuple[str, ...] = ()) -> Sequence[MemoryItem] | None:
         """Record the turns behind each memory. Return the memories with their turns.
 
         `one`: the only turn that was added. The memory may have held back earlier turns, so a memory made now can also come from those.
         """
         if made is None:
             return None
-        known = [self._inferred(item, Inferred(one, "part") if one else None) for item in made]
+        known = [self._infer_turns(item, InferredTurns(one, "part") if one else None) for item in made]
         for item in known:
             before = self._made.get(item.id or "")
             if item.id is not None and (item.turns or before):
                 turns = tuple(dict.fromkeys((*(before.turns if before else ()), *item.turns)))
                 sure = before is None or (not (before.extent or item.inferred) and item.turns)
-                self._made[item.id] = Inferred(turns, item.inferred if sure else "part")
+                self._made[item.id] = InferredTurns(turns, item.inferred if sure else "part")
         return known
 
-    def _inferred(self, item: MemoryItem, known: Inferred | None) -> MemoryItem:
+    def _infer_turns(self, item: MemoryItem, known: InferredTurns | None) -> MemoryItem:
         """Return a memory with its turns: the ones it names, the `known` ones, or those inferred from its wording.
 
         Wording that explains the whole memory outweighs `known` turns that were themselves inferred.
@@ -134,11 +134,11 @@ class Attributed(Memory):
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         found = await self.inner.search(query, k, at)
-        return [*map(self._completed, found[:k]), *found[k:]]
+        return [*map(self._complete_item, found[:k]), *found[k:]]
 
-    def _completed(self, item: MemoryItem) -> MemoryItem:
+    def _complete_item(self, item: MemoryItem) -> MemoryItem:
         """Return a found memory with its turns and date, if known."""
-        item = self._inferred(item, self._made.get(item.id or ""))
+        item = self._infer_turns(item, self._made.get(item.id or ""))
         return replace(item, at=item.at or self._sources.last(item.turns))
 
     async def settle(self) -> None:

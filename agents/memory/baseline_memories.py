@@ -70,7 +70,7 @@ class KeptTurns(Memory):
 
 @final
 class Full(KeptTurns):
-    """Everything, whatever is asked: the ceiling of what a memory can find."""
+    """All turns for every query: the ceiling for any memory."""
 
     whole = True
 
@@ -94,7 +94,7 @@ class Full(KeptTurns):
 
 @final
 class Nothing(Memory):
-    """Nothing at all: the floor."""
+    """Nothing for every query: the floor for any memory."""
 
     read_only_search = True
     keeps = False
@@ -128,7 +128,7 @@ class Recent(KeptTurns):
     whole = True
 
     class Options(AgentOptions):
-        """`tokens`: how many tokens of the conversation are kept."""
+        """`tokens`: the number of tokens of the conversation to keep."""
 
         tokens: Tokens = 8_000
 

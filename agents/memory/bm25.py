@@ -33,11 +33,11 @@ WORD: Final = re.compile(r"\w+")
 
 @final
 class Bm25(KeptTurns):
-    """Turns by the words that they share with the query. Among equals, the newest comes first."""
+    """Turns ranked by the words that they share with the query. Of equal scores, the newest comes first."""
 
     class Options(AgentOptions):
-        """`forget`: the subject that the user asks to forget is searched for, and the turns with at least this share of the best score are
-        forgotten. None: nothing is."""
+        """`forget`: on a request to forget, search for its subject and forget the turns with at least this share of the best score. None:
+        forget nothing."""
 
         forget: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
 

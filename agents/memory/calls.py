@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, final
 
 from longspan.agents.base import AgentError, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Core, Cut, OnRefusal, RefusalError, as_sent, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, Cut, OnRefusal, RefusalError, as_sent, clean_unicode
 from longspan.simulator.subject.prompt_log import note_prompt
 
 __all__ = ["Calls"]
@@ -41,7 +41,7 @@ class Calls:
                 raise
             completion, self.refusal = Completion(refusal.text, refusal.usage), refusal.why
         self._note("reply", completion.usage, completion.cut)
-        return completion._replace(text=clean(completion.text))
+        return completion._replace(text=clean_unicode(completion.text))
 
     async def inner_call(self, purpose: Purpose, messages: Sequence[ChatMessage]) -> str | None:
         """Return the answer to an internal prompt; None if the call failed, since the turn can continue without it."""
@@ -53,7 +53,7 @@ class Calls:
             self.problem(str(error))
             return None
         self._note(purpose, completion.usage, completion.cut)
-        return clean(completion.text)
+        return clean_unicode(completion.text)
 
     def problem(self, text: str) -> None:
         """Record a problem with the last call's answer."""

@@ -15,14 +15,14 @@ from longspan.agents.memory.ltm.embedders import (
     THREADS,
     DryEmbedder,
     Embedder,
+    choose_embedder_option,
     embedder_danger,
-    installed_embedder,
     make_embedder,
     tell_meaning,
 )
-from longspan.agents.memory.ltm.fragments import Fragment, pieces
+from longspan.agents.memory.ltm.fragments import Fragment, split_text
 from longspan.agents.memory.ltm.index import Index
-from longspan.agents.memory.ltm.memory import Memories
+from longspan.agents.memory.ltm.vector_memory import Memories
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.turns import Turn, read_turns, write_turns
 from longspan.simulator.base.errors import first_problem, one_line
@@ -79,9 +79,9 @@ class Chroma(Memory):
         return embedder_danger(options)
 
     @classmethod
-    def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
+    def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
         """Return the installed default embedder, unless the options name one."""
-        return {} if "embedder" in options.model_fields_set else installed_embedder()
+        return {} if "embedder" in options.model_fields_set else choose_embedder_option()
 
     def __init__(self, target: str = "", options: AgentOptions | None = None, embedder: Embedder | None = None) -> None:
         super().__init__(target, options)
@@ -118,7 +118,7 @@ class Chroma(Memory):
         return [MemoryItem(each.text, (each.turn_id,), None, each.id, each.sent_at) for each in made]
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
-        queries = pieces(query, self._count, self._options.chunk, 0)
+        queries = split_text(query, self._count, self._options.chunk, 0)
         found = await self._memories.search(queries if len(queries) < 3 else [queries[0], queries[-1]], k)
         return [
             MemoryItem(each.newest.text, tuple(part.turn_id for part in each.fragments), each.score, each.newest.id, each.newest.sent_at)
@@ -167,5 +167,5 @@ class Chroma(Memory):
         return {"embedder": self._embedder.name, "chunk": self._options.chunk, "overlap": self._options.overlap}
 
     def _fragments(self, number: int, turn: Turn) -> list[Fragment]:
-        texts = pieces(turn.document, self._count, self._options.chunk, self._options.overlap)
+        texts = split_text(turn.document, self._count, self._options.chunk, self._options.overlap)
         return [Fragment(f"{number}.{piece}", turn.turn_id, turn.sent_at, text) for piece, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""Conformance checks of memories: without them, a memory's scores would mean little.
+"""Conformance checks of memories. The scores of a memory that fails them would mean little.
 
 `longspan check` runs all checks; a new run only those with `at_door`. The checks add a few facts, dated a month apart, to fresh memories
 and search for each fact by its exact words.
@@ -22,10 +22,10 @@ from longspan.agents.base import AgentError
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.simulator.base.clock import DEFAULT_START
+from longspan.simulator.base.files.folders import remove_folder, walk_folder
 from longspan.simulator.contract.findings import Check, Finding
-from longspan.simulator.files.folders import below, remove
-from longspan.simulator.preflight import lag
-from longspan.simulator.subject.ledger import Unpriced
+from longspan.simulator.subject import lag
+from longspan.simulator.subject.ledger import UnpricedCall
 from longspan.simulator.subject.purse import Purse, current_purse
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED
 
@@ -77,7 +77,7 @@ PAID: Final = _Fact("The librarian has lost a monocle.", "monocle")
 """The fact added to measure the cost of adding."""
 
 FEW: Final = 2
-"""The `k` of searches that check whether `k` is respected."""
+"""The `k` of searches that check whether a memory respects `k`."""
 
 MANY: Final = 20
 """The `k` of searches that check whether a fact is found."""
@@ -96,7 +96,7 @@ ROLES: Final = {"user", "assistant", "human", "system", "noted"}
 
 @final
 class Conformance:
-    """The checks of memories created by `make`. At most two memories are open at a time. `at_door`: a new run makes the first checks."""
+    """The checks of memories created by `make`. At most two memories are open at a time. `at_door`: a new run performs the first three."""
 
     def __init__(self, make: Callable[[], Memory], *, at_door: bool) -> None:
         self._make = make
@@ -112,7 +112,7 @@ class Conformance:
             Check("two users", self._two_users, at_door),
             Check("sources", self._sources),
             Check("dates", self._dates),
-            Check("searching", self._searching),
+            Check("searching", self._check_search),
             Check("copy", self._copy),
             Check("rewind", self._rewind),
             Check("cost", self._cost),
@@ -124,7 +124,7 @@ class Conformance:
     async def close(self) -> None:
         try:
             for memory in list(self._open):
-                await self._closed(memory)
+                await self._close(memory)
         finally:
             self._folder.cleanup()
 
@@ -137,7 +137,7 @@ class Conformance:
         await memory.start()
         return memory
 
-    async def _closed(self, memory: Memory) -> None:
+    async def _close(self, memory: Memory) -> None:
         self._open.remove(memory)
         await memory.close()
 
@@ -162,7 +162,7 @@ class Conformance:
             reply = "Noted." if number % 2 else ""
             turns.append(Turn(f"check/{number}", fact.text, DEFAULT_START + timedelta(days=30 * number), reply))
         added = turns[-len(facts) :]
-        async with self._paying(memory) as took:
+        async with self._pay(memory) as took:
             await memory.add(added, added[-1].sent_at)
             await memory.settle()
         used = took[0]
@@ -171,16 +171,16 @@ class Conformance:
     async def _search(self, memory: Memory, query: str, k: int = MANY) -> Sequence[MemoryItem]:
         turns = self._turns[id(memory)]
         at = (turns[-1].sent_at if turns else DEFAULT_START) + timedelta(hours=1)
-        async with self._paying(memory):
+        async with self._pay(memory):
             return await memory.search(query, k, at)
 
     @asynccontextmanager
-    async def _paying(self, memory: Memory) -> AsyncIterator[list[Used]]:
+    async def _pay(self, memory: Memory) -> AsyncIterator[list[Used]]:
         """Pay for a memory call and append its usage to the yielded list. Raises StoppedError if the call could exceed a limit."""
         purse, took = current_purse() or Purse(), list[Used]()
-        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else Unpriced(f"{purse.payer} check", 0)
+        worst = NOTHING if purse.ledger.limit == UNLIMITED or memory.models == {} else UnpricedCall(f"{purse.payer} check", 0)
         self._calls += 1
-        async with purse.paying(memory.models, worst, "check", turn=self._calls) as account:
+        async with purse.open_account(memory.models, worst, "check", turn=self._calls) as account:
             failed = True
             try:
                 yield took
@@ -193,7 +193,7 @@ class Conformance:
     async def _finds(self, memory: Memory, fact: _Fact) -> bool:
         return _has(await self._search(memory, fact.text), fact.word)
 
-    async def _found(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
+    async def _find_all(self, memory: Memory) -> list[tuple[str, tuple[str, ...]]]:
         """Return the text and turns of all memories found for the first facts."""
         return [(item.text, tuple(item.turns)) for fact in FACTS for item in await self._search(memory, fact.text)]
 
@@ -203,30 +203,30 @@ class Conformance:
         name = "what was told"
         memory = await self._first()
         if not memory.keeps:
-            return Finding(name, "good", "it keeps nothing, as it says: the floor that others are measured against")
+            return Finding(name, "good", "it stores nothing, as declared: a floor for comparing others")
         began = trio.current_time()
         missing = [fact for fact in FACTS if not await self._finds(memory, fact)]
         while missing and trio.current_time() - began < lag.MOST_SECONDS:
             await trio.sleep(lag.STEP)
             missing = [fact for fact in missing if not await self._finds(memory, fact)]
         if not missing:
-            return Finding(name, "good", f"each of {len(FACTS)} facts is found in the words in which it was told")
+            return Finding(name, "good", f"all {len(FACTS)} facts are found when searched for verbatim")
         if len(missing) == len(FACTS):
-            remedy = "has `add` failed without an error, is another store searched, or is it written later, and `settle` does not wait?"
-            return Finding(name, "bad", f"none of {len(FACTS)} facts is found in the words in which it was told: {remedy}")
-        what = f"{len(missing)} of {len(FACTS)} facts are not found in the words in which they were told, such as {missing[0].text!r}"
+            remedy = (
+                "did `add` fail without an error, does `search` use another store, or are turns written later while `settle` does not wait?"
+            )
+            return Finding(name, "bad", f"none of {len(FACTS)} facts is found when searched for verbatim: {remedy}")
+        what = f"{len(missing)} of {len(FACTS)} facts are not found when searched for verbatim, such as {missing[0].text!r}"
         return Finding(name, "note", what)
 
     async def _k(self) -> Finding:
         memory = await self._first()
         if memory.whole:
-            return Finding("k", "good", "it shows all that it keeps, whatever is asked and however many memories are asked for, as it says")
+            return Finding("k", "good", "it always returns all of its memories, as declared")
         found = await self._search(memory, "What do you know of " + ", ".join(f"the {fact.word}" for fact in FACTS) + "?", FEW)
         if len(found) <= FEW:
-            return Finding("k", "good", "a search returns no more memories than it is asked for")
-        what = (
-            f"a search for {FEW} memories returned {len(found)}: it has to return the best {FEW}, or others are compared with more of them"
-        )
+            return Finding("k", "good", "a search returns at most `k` memories")
+        what = f"a search for {FEW} memories returned {len(found)}: it must return the best {FEW}, or comparisons are unfair"
         return Finding("k", "bad", what)
 
     async def _sources(self) -> Finding | None:
@@ -240,19 +240,22 @@ class Conformance:
         derived = sum(item.derived for item in items)
         for item in items:
             if strange := next((turn for turn in item.turns if turn not in turns), None):
-                return Finding(name, "bad", f"a memory says that it comes from {strange!r:.40}, which is no turn that was told")
+                return Finding(name, "bad", f"a memory names {strange!r:.40} as its source, but there is no such turn")
             if item.derived:
                 continue
             own = _words(STAMP.sub("", item.text))
             if len(own & said) < SHARE * len(own):
-                what = f"{item.text[:60]!r} is found, which nobody said: mark what is made of other text (`derived`), and return no more"
+                what = (
+                    f"{item.text[:60]!r} is found, but was never said: set `derived` for memories made from other text, and return "
+                    "nothing else"
+                )
                 return Finding(name, "bad", what)
             sources = _words(" ".join(turns[turn].text for turn in item.turns)) | ROLES
             if item.turns and len(own & sources) < SHARE * len(own):
-                return Finding(name, "bad", f"{item.text[:60]!r} is said to come from {item.turns[0]}, which has other words")
+                return Finding(name, "bad", f"{item.text[:60]!r} names {item.turns[0]} as its source, which has other words")
         if derived == len(items):
-            return Finding(name, "good", "what is found is marked as derived from what was told")
-        return Finding(name, "good", "what is found is text that was told" + (", or marked as derived from it" if derived else ""))
+            return Finding(name, "good", "all memories found are marked as derived")
+        return Finding(name, "good", "memories found are verbatim text" + (" or marked as derived" if derived else ""))
 
     async def _dates(self) -> Finding | None:
         name = "dates"
@@ -267,79 +270,83 @@ class Conformance:
                 if item.at is None:
                     undated += 1
                 elif dates and not any(abs(item.at - date) < timedelta(days=1) for date in dates):
-                    what = f"what was said on {dates[-1]:%-d %B %Y} is found with the date {item.at:%-d %B %Y}: dates are those of `at`"
+                    what = f"a memory from {dates[-1]:%-d %B %Y} is found with the date {item.at:%-d %B %Y}: use the dates in `at`"
                     return Finding(name, "bad", what)
                 elif not dates and not _within(item.at, list(turns.values())):
-                    what = f"a memory has the date {item.at:%-d %B %Y}, on which nothing was said: dates are those of `at`"
+                    what = f"a memory has the date {item.at:%-d %B %Y}, but nothing was said that day: use the dates in `at`"
                     return Finding(name, "bad", what)
         if not seen:
             return None
         if undated:
-            return Finding(name, "note", f"{undated} memories found have no date: the answerer is not told when that was said")
-        return Finding(name, "good", "what is found has the date on which it was said")
+            return Finding(name, "note", f"{undated} memories found have no date: the answerer cannot know when they were said")
+        return Finding(name, "good", "memories found have the right dates")
 
-    async def _searching(self) -> Finding:
+    async def _check_search(self) -> Finding:
         name = "searching"
         memory = await self._first()
         await self._search(memory, UNSAID)
         if not _has(await self._search(memory, UNSAID), UNSAID_WORD):
-            return Finding(name, "good", "what is asked is not found as if it had been told")
+            return Finding(name, "good", "questions are not stored as facts")
         if memory.read_only_search or not memory.has_snapshots:
-            why = "though it says that a search changes nothing" if memory.read_only_search else "and it cannot be loaded again"
-            return Finding(name, "bad", f"what is asked is stored and found by later searches, {why}")
-        return Finding(name, "note", "what is asked is stored and found by later searches: it is loaded again after each question")
+            why = "although it declares `read_only_search`" if memory.read_only_search else "and it cannot be loaded again"
+            return Finding(name, "bad", f"questions are stored and found by later searches, {why}")
+        return Finding(name, "note", "questions are stored and found by later searches: the memory is loaded again after each question")
 
     async def _two_users(self) -> Finding:
         name = "two users"
         one, other = await self._first(), await self._second()
         if known := [fact for fact in FACTS if await self._finds(other, fact)]:
-            return Finding(name, "bad", f"one user's memory finds what another said: {known[0].text!r}")
+            return Finding(name, "bad", f"one user's memory finds facts of another: {known[0].text!r}")
         await self._tell(other, OTHER)
         if await self._finds(one, OTHER):
-            return Finding(name, "bad", f"one user's memory finds what another said: {OTHER.text!r}")
-        return Finding(name, "good", "two users at the same time do not find what the other said")
+            return Finding(name, "bad", f"one user's memory finds facts of another: {OTHER.text!r}")
+        return Finding(name, "good", "two concurrent users do not find each other's facts")
 
     async def _copy(self) -> Finding | None:
         name = "copy"
         one, other = await self._first(), await self._second()
         if not one.has_snapshots:
-            return Finding(name, "note", "it has no save and load: after an interruption, all turns are added again")
-        saved, loaded = self._saved("saved"), Path(self._folder.name) / "loaded"
+            return Finding(name, "note", "it has no `save` and `load`: after an interruption, all turns are added again")
+        saved, loaded = self._save("saved"), Path(self._folder.name) / "loaded"
         await one.save(saved)
         shutil.copytree(saved, loaded)
         await other.load(loaded)
         self._turns[id(other)] = list(self._turns[id(one)])
-        if await self._found(one) != await self._found(other):
-            return Finding(name, "bad", "a copy that was loaded from what was saved finds something else")
+        if await self._find_all(one) != await self._find_all(other):
+            return Finding(name, "bad", "a copy loaded from a snapshot finds other memories")
         kept = _digests(loaded)
         await self._tell(other, OTHER)
         if kept != _digests(loaded):
-            return Finding(name, "bad", "a copy goes on writing to the folder that it was loaded from: `load` has to copy the files")
-        remove(loaded)
+            return Finding(name, "bad", "a copy keeps writing to the folder that it was loaded from: `load` must copy the files")
+        remove_folder(loaded)
         if not await self._goes_on(other, OTHER):
-            return Finding(name, "bad", "a copy needs the folder that it was loaded from, which is deleted: `load` has to copy the files")
-        remove(saved)
+            return Finding(
+                name, "bad", "a copy needs the folder that it was loaded from, which has been deleted: `load` must copy the files"
+            )
+        remove_folder(saved)
         if not await self._goes_on(one, FACTS[0]):
-            return Finding(name, "bad", "after `save`, it needs the folder that it saved to, which is moved: `save` has to copy the files")
-        return Finding(name, "good", "a copy that was loaded from what was saved finds the same")
+            return Finding(
+                name, "bad", "after `save`, it needs the folder that it saved to, which has been moved: `save` must copy the files"
+            )
+        return Finding(name, "good", "a copy loaded from a snapshot finds the same memories")
 
     async def _rewind(self) -> Finding | None:
         name = "rewind"
         memory = await self._first()
         if not memory.has_snapshots:
             return None
-        saved, turns = self._saved("rewound"), list(self._turns[id(memory)])
+        saved, turns = self._save("rewound"), list(self._turns[id(memory)])
         await memory.save(saved)
-        before = await self._found(memory)
+        before = await self._find_all(memory)
         await self._tell(memory, TAKEN_BACK)
         await memory.load(saved)
         self._turns[id(memory)] = turns
-        after = await self._found(memory)
+        after = await self._find_all(memory)
         if await self._finds(memory, TAKEN_BACK):
-            return Finding(name, "bad", "loaded again, it still finds what was told after it was saved: `load` has to drop the rest")
+            return Finding(name, "bad", "after `load`, it still finds facts added after `save`: `load` must drop them")
         if before != after:
-            return Finding(name, "bad", "loaded again, it finds something else than when it was saved")
-        return Finding(name, "good", "loaded again, it finds what it found before, and nothing that was told since")
+            return Finding(name, "bad", "after `load`, it finds other memories than at `save`")
+        return Finding(name, "good", "after `load`, it finds the same memories as at `save`, and no later ones")
 
     async def _cost(self) -> Finding | None:
         memory = await self._first()
@@ -349,8 +356,8 @@ class Conformance:
         told = await self._tell(memory, PAID)
         took = memory.lender.tokens - before
         if told != took:
-            return Finding("cost", "bad", f"it says that adding a turn took {told:,} tokens of what is lent to it, and it took {took:,}")
-        return Finding("cost", "good", f"it tells what it took of the model and the embedder lent to it; tokens for a turn: {took:,}")
+            return Finding("cost", "bad", f"it reports {told:,} tokens of the lent model and embedder for adding a turn, but used {took:,}")
+        return Finding("cost", "good", f"it reports its use of the lent model and embedder; tokens for a turn: {took:,}")
 
     async def _errors(self) -> Finding:
         name = "errors in add"
@@ -359,37 +366,37 @@ class Conformance:
             try:
                 await self._tell(memory, fact)
             except AgentError as error:
-                return Finding(name, "bad", f"`add` of {what} fails, which ends a conversation: {error}")
+                return Finding(name, "bad", f"`add` of {what} fails, which would end a conversation: {error}")
             if memory.keeps and not memory.whole and not await self._finds(memory, fact):
-                return Finding(name, "bad", f"`add` of {what} kept nothing of it and raised no error: errors must not be swallowed")
+                return Finding(name, "bad", f"`add` of {what} stored nothing and raised no error: do not swallow errors")
         if memory.lender is not None:
             asked = memory.lender.asked
             with memory.lender.broken():
                 try:
                     await self._tell(memory, UNSTORED)
                 except AgentError:
-                    return Finding(name, "good", "turns that are hard to store are kept, and a model or an embedder that fails is an error")
+                    return Finding(name, "good", "difficult turns are stored, and a model or an embedder that fails is an error")
             if memory.lender.asked > asked:
-                return Finding(name, "bad", "`add` raised no error though the model or the embedder that it asked failed")
-        return Finding(name, "good", "turns that are hard to store are kept")
+                return Finding(name, "bad", "`add` raised no error although its model or embedder failed")
+        return Finding(name, "good", "difficult turns are stored")
 
     async def _forget(self) -> Finding:
         name = "forget"
         memory = await self._first()
         if not memory.forgets:
-            return Finding(name, "note", "it has no forget: a request to forget something is stored like any other message")
+            return Finding(name, "note", "it has no `forget`: a request to forget is stored like any other message")
         fact, *others = FACTS
         if not await self._finds(memory, fact):
-            return Finding(name, "note", "what it is to forget was not found before, so that nothing is known of it")
+            return Finding(name, "note", "the fact to forget was not found before, so nothing can be concluded")
         known = [other for other in others if await self._finds(memory, other)]
-        async with self._paying(memory):
+        async with self._pay(memory):
             await memory.forget(fact.text, self._turns[id(memory)][-1].sent_at)
         if await self._finds(memory, fact):
-            return Finding(name, "bad", f"what it was asked to forget is still found, itself or in what was made of it: {fact.text!r}")
+            return Finding(name, "bad", f"the fact to forget is still found, itself or in a derived memory: {fact.text!r}")
         lost = [other for other in known if not await self._finds(memory, other)]
         if lost:
-            return Finding(name, "note", f"asked to forget one fact, it has forgotten others, such as {lost[0].text!r}")
-        return Finding(name, "good", "what it is asked to forget is gone, and nothing else")
+            return Finding(name, "note", f"asked to forget one fact, it forgot others too, such as {lost[0].text!r}")
+        return Finding(name, "good", "it forgets the requested fact and nothing else")
 
     async def _two_runs(self) -> Finding:
         name = "two runs"
@@ -398,20 +405,20 @@ class Conformance:
         self._turns[id(memory)] = []
         for fact in FACTS:
             if await self._finds(memory, fact):
-                return Finding(name, "bad", f"after `reset`, it finds what was told before: {fact.text!r}")
+                return Finding(name, "bad", f"after `reset`, it still finds facts: {fact.text!r}")
         await self._tell(memory, *FACTS)
-        await self._closed(memory)
+        await self._close(memory)
         other = await self._new()
         self._one = None
         for fact in FACTS:
             if await self._finds(other, fact):
-                return Finding(name, "bad", f"a new conversation finds what was told in one that is over: {fact.text!r}")
-        return Finding(name, "good", "a new conversation finds nothing of those before")
+                return Finding(name, "bad", f"a new conversation finds facts of an earlier one: {fact.text!r}")
+        return Finding(name, "good", "a new conversation finds no facts of earlier ones")
 
     # Folders.
 
     async def _goes_on(self, memory: Memory, known: _Fact) -> bool:
-        """Return whether a memory still works: it finds the `known` fact and one added now."""
+        """Return whether a memory still works: it finds the `known` fact, and a fact added now."""
         try:
             if not memory.keeps:
                 return True
@@ -422,7 +429,7 @@ class Conformance:
         except AgentError:
             return False
 
-    def _saved(self, name: str) -> Path:
+    def _save(self, name: str) -> Path:
         folder = Path(self._folder.name) / name
         folder.mkdir()
         return folder
@@ -430,7 +437,7 @@ class Conformance:
 
 def _digests(folder: Path) -> dict[str, str]:
     """Return a digest of each file below a folder, by path."""
-    files = [path for path in below(folder) if not path.is_dir()]
+    files = [path for path in walk_folder(folder) if not path.is_dir()]
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

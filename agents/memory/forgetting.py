@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, final
 
-__all__ = ["Request", "request_in"]
+__all__ = ["ForgetRequest", "request_in"]
 
 MAX_CHARS: Final = 4_000
 """Longer messages are reading material and are not searched."""
@@ -61,7 +61,7 @@ _EMPTY: Final = frozenset(
 
 
 @final
-class Request(NamedTuple):
+class ForgetRequest(NamedTuple):
     """A request to forget.
 
     `text`: the message up to the request; None if it refers to the previous message. `rest`: the rest of the message.
@@ -71,14 +71,14 @@ class Request(NamedTuple):
     rest: str
 
 
-class _Asked(NamedTuple):
+class _SubjectRequest(NamedTuple):
     """The subject of a request in a sentence, and where the request starts."""
 
     what: str
     start: int
 
 
-def request_in(message: str) -> Request | None:
+def request_in(message: str) -> ForgetRequest | None:
     """Return a message's request to forget; None without one. Quotations and long texts are ignored."""
     if len(message) > MAX_CHARS:
         return None
@@ -86,7 +86,7 @@ def request_in(message: str) -> Request | None:
     sentences, rest, asked = [], [], []
     for match in _SENTENCE.finditer(own):
         sentences.append(message[match.start() : match.end()])
-        found = _asked(match[0])
+        found = _parse_request(match[0])
         rest.append(sentences[-1] if found is None else sentences[-1][: found.start])
         asked.append(found)
     places = [number for number, found in enumerate(asked) if found is not None]
@@ -94,12 +94,12 @@ def request_in(message: str) -> Request | None:
         return None
     text = "".join(sentences[: places[-1] + 1]).strip()
     if any(found is not None and _names(found.what) for found in asked):
-        return Request(text, "".join(rest).strip())
+        return ForgetRequest(text, "".join(rest).strip())
     alone = not (places[0] or rest[0].strip())  # a lone "forget that" refers to the previous message
-    return Request(None if alone else text, "".join(rest[places[0] + 1 :]).strip())
+    return ForgetRequest(None if alone else text, "".join(rest[places[0] + 1 :]).strip())
 
 
-def _asked(sentence: str) -> _Asked | None:
+def _parse_request(sentence: str) -> _SubjectRequest | None:
     """Return the subject that a sentence asks to forget; None if it does not ask."""
     starts = [0, *(match.start() for match in _CLAUSE.finditer(sentence))]
     for start in starts:
@@ -108,11 +108,11 @@ def _asked(sentence: str) -> _Asked | None:
         if match := _FORGET.match(asks):
             words = _WORD.findall(asks[match.end() :].lower())
             if len(asks) < len(clause) or words not in ([], ["it"], ["about", "it"]):  # "forget it" is an idiom
-                return _Asked(asks[match.end() :], start)
+                return _SubjectRequest(asks[match.end() :], start)
         if (match := _DELETE.match(asks)) and _SAID.search(asks):
-            return _Asked(asks[match.end() :], start)
+            return _SubjectRequest(asks[match.end() :], start)
         if _PRETEND.match(asks) and (unsaid := _UNSAID.search(asks)):
-            return _Asked(asks[unsaid.end() :], start)
+            return _SubjectRequest(asks[unsaid.end() :], start)
     return None
 
 

@@ -2,7 +2,7 @@
 
 It runs h11 on Trio's streams, the simplest design with limits. All connections share one thread, so a half-open one costs only a task. h11
 parses strictly, limits headers, and comes with httpx2. The standard library's server needs a thread per connection and has no limits.
-hypercorn is an extra, and a middleware never sees a connection that sends no request (see simulator/view/connections.py).
+hypercorn is an extra, and a middleware never sees a connection that sends no request (see simulator/pages/view/connections.py).
 """
 
 from __future__ import annotations

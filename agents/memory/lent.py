@@ -19,9 +19,9 @@ from longspan.agents.base import AgentError, Usage
 from longspan.agents.memory.guarded_server import LIMITS, GuardedServer, Limits
 from longspan.agents.memory.ltm.embedders import Embedder
 from longspan.agents.memory.memory import Used
-from longspan.agents.models.core import ChatMessage, Completion, Core, RefusalError, Tool, clean
+from longspan.agents.models.core import ChatMessage, Completion, Core, RefusalError, Tool, clean_unicode
 from longspan.agents.outside.counts import sum_of
-from longspan.simulator.files.reading import parse_json
+from longspan.simulator.base.files.file_io import parse_json
 
 __all__ = ["LentModels"]
 
@@ -112,7 +112,7 @@ def _parse(body: bytes, kind: type[Request]) -> Request:
     """Parse a request. Raises ValueError and InputError."""
     # JSON has no NaN and no duplicate keys, but Python's parser accepts both. A core could not send a lone surrogate.
     return kind.model_validate_json(
-        clean(json.dumps(parse_json(body.decode(), "the request", unique=True), ensure_ascii=False, allow_nan=False))
+        clean_unicode(json.dumps(parse_json(body.decode(), "the request", unique=True), ensure_ascii=False, allow_nan=False))
     )
 
 
@@ -216,7 +216,7 @@ class LentModels:
         request = _parse(body, _ChatRequest)
         if request.stream:
             raise ValueError("stream: answers are not streamed; ask without stream")
-        messages = _merged([message.as_sent() for message in request.messages])
+        messages = _merge_messages([message.as_sent() for message in request.messages])
         tools = [
             Tool(each.function.name, each.function.description or "", each.function.parameters or {"type": "object"})
             for each in request.tools
@@ -244,7 +244,7 @@ class LentModels:
         }
 
 
-def _merged(messages: list[ChatMessage]) -> list[ChatMessage]:
+def _merge_messages(messages: list[ChatMessage]) -> list[ChatMessage]:
     """Return messages in the order that cores accept.
 
     One system message comes first. User and assistant messages then alternate, starting and ending with the user.

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from longspan.agents.base import AgentError, AgentOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
 from longspan.agents.memory.turns import Turn
-from longspan.agents.models.core import Tool, clean, stamped
+from longspan.agents.models.core import Tool, clean_unicode, stamp_message
 from longspan.agents.tools.kept_server import KeptServer, ServerCall
 from longspan.agents.tools.server import McpServer
 from longspan.simulator.base.errors import first_problem
@@ -50,15 +50,15 @@ PLACE: Final = re.compile(r"\{(text|date|turn|k)\}")
 """A placeholder in a template of arguments: the text or query, its date, the turn's id, and the number of memories."""
 
 
-class _Mapped(NamedTuple):
+class _MappedTool(NamedTuple):
     """A tool with a template of its arguments."""
 
     tool: Tool
     arguments: Mapping[str, Any]
 
-    def filled(self, **values: Any) -> dict[str, Any]:
+    def fill(self, **values: Any) -> dict[str, Any]:
         """Return the arguments with placeholders replaced by values."""
-        return {name: _filled(argument, values) for name, argument in self.arguments.items()}
+        return {name: _fill_template(argument, values) for name, argument in self.arguments.items()}
 
 
 def _object(value: object) -> object:
@@ -74,11 +74,11 @@ def _object(value: object) -> object:
     return read
 
 
-def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+def _fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(template, dict):
-        return {name: _filled(inner, values) for name, inner in template.items()}
+        return {name: _fill_template(inner, values) for name, inner in template.items()}
     if isinstance(template, list):
-        return [_filled(inner, values) for inner in template]
+        return [_fill_template(inner, values) for inner in template]
     if not isinstance(template, str):
         return template
     return values.get("k", 0) if template == "{k}" else PLACE.sub(lambda place: str(values.get(place[1], "")), template)
@@ -103,9 +103,9 @@ class McpMemory(Memory):
     tells_turns = False
 
     class Options(AgentOptions):
-        """`add`, `search`: the names of the tools, by default found by their names. `forget`: the tool that is given requests to forget;
-        None: there is none. `add_args`, `search_args`, `forget_args`: templates of their arguments, by default the text alone, and for a
-        search how many memories. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
+        """`add`, `search`: the names of the tools, by default found by their names. `forget`: the tool for requests to forget, or None.
+        `add_args`, `search_args`, `forget_args`: templates of their arguments, by default the text alone, and for a search how many
+        memories. `tool_timeout`: the maximum seconds for a call of a tool, and for the server's start."""
 
         add: str | None = None
         search: str | None = None
@@ -148,12 +148,12 @@ class McpMemory(Memory):
 
     async def forget(self, text: str, at: datetime) -> None:
         server, _, _ = await self._tools()
-        await self._tell(server, self._mapped(server, "forget", ()), text, at)
+        await self._tell(server, self._map_tool(server, "forget", ()), text, at)
 
-    async def _tell(self, server: McpServer, mapped: _Mapped, text: str, at: datetime, turn: str = "") -> None:
+    async def _tell(self, server: McpServer, mapped: _MappedTool, text: str, at: datetime, turn: str = "") -> None:
         """Pass text to a tool that changes the store. The date precedes the text unless it has its own placeholder."""
         dated = "{date}" in json.dumps(mapped.arguments)
-        arguments = mapped.filled(text=text if dated else stamped(text, at), date=at.isoformat(), turn=turn)
+        arguments = mapped.fill(text=text if dated else stamp_message(text, at), date=at.isoformat(), turn=turn)
         result = await server.call(mapped.tool.name, arguments)
         if result.failed:
             raise AgentError(f"{self._name}: tool {mapped.tool.name}: {result.text[:200]}")
@@ -161,10 +161,10 @@ class McpMemory(Memory):
 
     async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
         server, _, searching = await self._tools()
-        result = await server.call(searching.tool.name, searching.filled(text=query, date=at.isoformat(), k=k))
+        result = await server.call(searching.tool.name, searching.fill(text=query, date=at.isoformat(), k=k))
         if result.failed:
             raise AgentError(f"{self._name}: tool {searching.tool.name}: {result.text[:200]}")
-        return [MemoryItem(text) for text in _texts(clean(result.text))]
+        return [MemoryItem(text) for text in _texts(clean_unicode(result.text))]
 
     async def reset(self) -> None:
         await self._server.reset()
@@ -187,18 +187,18 @@ class McpMemory(Memory):
     async def close(self) -> None:
         await self._server.close()
 
-    async def _tools(self) -> tuple[McpServer, _Mapped, _Mapped]:
+    async def _tools(self) -> tuple[McpServer, _MappedTool, _MappedTool]:
         """Return the running server with its tools for adding and searching. Raises AgentError if they cannot be determined."""
-        server = await self._server.running()
+        server = await self._server.ensure_running()
         try:
-            adding, searching = self._mapped(server, "add", ADDING), self._mapped(server, "search", SEARCHING)
+            adding, searching = self._map_tool(server, "add", ADDING), self._map_tool(server, "search", SEARCHING)
         except AgentError:
             await self._server.close()
             raise
         self._searching = searching.tool.name
         return server, adding, searching
 
-    def _mapped(self, server: McpServer, role: str, words: Sequence[str]) -> _Mapped:
+    def _map_tool(self, server: McpServer, role: str, words: Sequence[str]) -> _MappedTool:
         given: str | None = getattr(self._options, role)
         template: Mapping[str, Any] | None = getattr(self._options, f"{role}_args")
         takes = {tool.name: _arguments(tool, limited=role == "search") for tool in server.tools}
@@ -213,7 +213,7 @@ class McpMemory(Memory):
             known = ", ".join(_properties(tool)) or "nothing"
             remedy = f"name another with {role}=TOOL: {names}; or give {role}_args=JSON with {{text}} in it"
             raise AgentError(f"{self._name}: tool {tool.name} takes {known}, not one text; {remedy}")
-        return _Mapped(tool, arguments)
+        return _MappedTool(tool, arguments)
 
 
 def _properties(tool: Tool) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, final
 
 from longspan.agents.base import AgentOptions, Danger, InputError, Usage
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.contract.agent import saved_size
+from longspan.simulator.contract.agent import measure_snapshot
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["Extent", "Lender", "Memory", "MemoryItem", "Used"]
@@ -39,8 +39,8 @@ inference.
 class MemoryItem:
     """A memory that was stored or found.
 
-    `turns`: the ids of its source turns, if known. `score`: how well it fits the query; higher is better. `at`: when its content was said
-    or last changed, in virtual time. `derived`: the text is not verbatim, such as a summary or a fact extracted by a model. `inferred`: the
+    `turns`: the ids of its source turns, if known. `score`: how well it fits the query; higher is better. `at`: the virtual time when its
+    content was said or last changed. `derived`: the text is not verbatim, such as a summary or a fact extracted by a model. `inferred`: the
     memory named no turns, so longspan inferred `turns` from its wording (see `Extent`).
     """
 
@@ -109,6 +109,16 @@ class Memory(ABC):
         made = super().__new__(cls)
         made._made_of = arguments, named
         return made
+
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> Memory:
+        """Create a memory. A kind whose options decide what runs the memory may return another class's instance."""
+        return cls(target, options)
+
+    @classmethod
+    def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
+        """Return the options whose defaults depend on what is installed here."""
+        return {}
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
@@ -187,7 +197,7 @@ class Memory(ABC):
 
     async def size(self) -> int | None:
         """Return the size of the memory in bytes, None if unknown. The default saves a snapshot to find out."""
-        return await saved_size(self.save) if self.has_snapshots else None
+        return await measure_snapshot(self.save) if self.has_snapshots else None
 
     async def reset(self) -> None:
         """Forget everything. The default closes the memory and recreates it with the same arguments."""

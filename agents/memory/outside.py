@@ -1,4 +1,4 @@
-"""Memories in another process: over HTTP, or as a class in another Python environment. docs/memory.md describes the protocol."""
+"""Memories in another process: over HTTP, or as a class in another Python environment. docs/guides/memory.md describes the protocol."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from longspan.agents.base import AgentOptions, Danger
-from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
+from longspan.agents.memory.memory_answers import AddAnswer, SearchAnswer, UsageTracker
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.http import HttpAgent, HttpsAgent
 from longspan.agents.outside.protocol import EmptyAnswer
@@ -27,7 +27,7 @@ class RemoteMemory(Memory):
     def __init__(self, link: RemoteAgent, settings: RemoteOptions, target: str) -> None:
         super().__init__(target, settings)
         self._link = link
-        self._spent = Spent(settings.rates)
+        self._spent = UsageTracker(settings.rates)
         self._changed_at: datetime | None = None
 
     @property

@@ -13,7 +13,7 @@ from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.counts import sum_of
 
-__all__ = ["Pending", "Told"]
+__all__ = ["AdditionReport", "PendingAdditions"]
 
 Count = Annotated[int, Field(ge=0, le=10**12)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -23,7 +23,7 @@ NOTABLE: Final = 0.001
 """Shorter times of settling, in seconds, are not reported."""
 
 
-class Told(NamedTuple):
+class AdditionReport(NamedTuple):
     """A report: trace fields, the models' usage and cost by role, and measured seconds."""
 
     trace: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Told(NamedTuple):
 
 
 @final
-class Pending(BaseModel):
+class PendingAdditions(BaseModel):
     """Additions not yet reported.
 
     `written`: the memories made, None if unknown. `until`: the last turn that they cover. `turns` were added in `calls` calls of `add`.
@@ -57,7 +57,7 @@ class Pending(BaseModel):
         self, turns: Sequence[Turn], made: Sequence[MemoryItem] | None, used: Used, seconds: float, *, unreported: bool = False
     ) -> None:
         """Record turns added in one call. `unreported`: the memory has not reported what it made of some earlier turns."""
-        written = trace.written(turns, made)
+        written = trace.trace_written(turns, made)
         if written is not None:
             self.written = [*(self.written or ()), *written]
         if self.written is not None and (written is None or (unreported and all(entry["turn"] for entry in self.written))):
@@ -70,7 +70,7 @@ class Pending(BaseModel):
 
     def forget(self, gone: Sequence[MemoryItem] | None, used: Used) -> None:
         """Record the memories known to be removed on the user's request."""
-        self.forgotten = [*self.forgotten, *map(trace.named, gone or ())]
+        self.forgotten = [*self.forgotten, *map(trace.trace_item, gone or ())]
         self.spend(used)
 
     def spend(self, used: Used) -> None:
@@ -84,9 +84,9 @@ class Pending(BaseModel):
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to report."""
-        return self == Pending()
+        return self == PendingAdditions()
 
-    def told(self, searched: Used, search_s: float | None = None) -> Told:
+    def make_report(self, searched: Used, search_s: float | None = None) -> AdditionReport:
         """Return the report of these additions, plus a search that took `search_s` seconds, if any."""
         written: dict[str, Any] = {} if self.written is None else {"written": self.written, "until": self.until}
         tokens = sum(read + wrote for read, _, wrote in self.usage.values())
@@ -97,7 +97,7 @@ class Pending(BaseModel):
         costs = dict.fromkeys([*self.cost_usd, *searched.cost_usd])
         settled = {"settle_s": round(self.settle_s, 6)} if self.settle_s >= NOTABLE else {}
         forgotten = {"forgotten": self.forgotten} if self.forgotten else {}
-        return Told(
+        return AdditionReport(
             written | added | forgotten,
             {role: sum_of(each[role] for each in (adding, searched.usage) if role in each) for role in roles},
             {role: self.cost_usd.get(role, 0.0) + searched.cost_usd.get(role, 0.0) for role in costs},

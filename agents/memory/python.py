@@ -24,28 +24,30 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 from longspan.agents.base import AgentError, AgentOptions, InputError
-from longspan.agents.memory.answers import AddAnswer, SearchAnswer, Spent
-from longspan.agents.memory.held import Held
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
+from longspan.agents.memory.memory_answers import AddAnswer, SearchAnswer, UsageTracker
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
-from longspan.agents.outside.bridge import NEEDED, as_items, plain
+from longspan.agents.outside.bridge import NEEDED, as_items, to_plain
 from longspan.agents.outside.in_process import InProcess
 from longspan.agents.outside.loop_thread import LoopThread
-from longspan.agents.outside.protocol import read
+from longspan.agents.outside.protocol import read_answer
 from longspan.agents.outside.python import PythonOptions, check_arguments
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.suite.plugins import find_class
+from longspan.simulator.contract.plugins import find_class
 
-__all__ = ["InProcessMemory", "PythonMemory"]
+__all__ = ["PythonMemory"]
 
 Kind = TypeVar("Kind", AddAnswer, SearchAnswer)
 
 
 @final
-class PythonMemory(Held):
-    """A user's class, in this Python or in another environment's."""
+class PythonMemory(Memory):
+    """A user's class in this Python. With `interpreter`, the kind makes a program that runs it in another.
+
+    `arguments` replace the ones in the options, and `name` is the name in errors.
+    """
 
     takes_target = True
     tells_turns = False
@@ -53,33 +55,28 @@ class PythonMemory(Held):
     class Options(PythonOptions):
         """The memory's options."""
 
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> Memory:
+        """Create the memory, in this Python or in the one that the options name."""
+        settings = options if isinstance(options, cls.Options) else cls.Options()
+        program = settings.program(f"memory/python:{target}", target, "memory")
+        return cls(target, settings) if program is None else RemoteMemory(program, settings, target)
+
+    def __init__(
+        self, target: str, options: AgentOptions | None = None, *, arguments: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
         super().__init__(target, options)
-        settings = options if isinstance(options, PythonOptions) else PythonOptions()
-        name = f"memory/python:{target}"
-        program = settings.program(name, target, "memory")
-        self.memory = (
-            InProcessMemory(name, target, settings.arguments, settings) if program is None else RemoteMemory(program, settings, target)
-        )
-
-
-@final
-class InProcessMemory(Memory):
-    """An instance of the class in this Python. `name` identifies it in errors."""
-
-    takes_target = True
-
-    def __init__(self, name: str, target: str, arguments: Mapping[str, Any], settings: RemoteOptions) -> None:
-        super().__init__(target, settings)
-        self._name = name
+        settings = options if isinstance(options, RemoteOptions) else PythonOptions()
+        given = settings.arguments if isinstance(settings, PythonOptions) else {}
+        self._name = name or f"memory/python:{target}"
         self._class = find_class(target)
-        self._arguments = arguments
-        check_arguments(self._class, arguments, target)
+        self._arguments = given if arguments is None else arguments
+        check_arguments(self._class, self._arguments, target)
         in_trio = isinstance(self._class, type) and issubclass(self._class, Memory)
-        self._process = InProcess(self._name, None if in_trio else LoopThread(name), settings.timeout)
+        self._process = InProcess(self._name, None if in_trio else LoopThread(self._name), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
-        self._spent = Spent(settings.rates)
+        self._spent = UsageTracker(settings.rates)
         for method, remedy in NEEDED["memory"].items():
             if not self._has(method):
                 raise InputError(f"{self._name} has no method {method}: add {remedy}")
@@ -179,7 +176,7 @@ class InProcessMemory(Memory):
     def _read(self, call: str, kind: type[Kind], result: Any) -> Kind:
         """Validate a method's result like the answer of a memory in another process. Raises AgentError."""
         try:
-            answer = read(json.dumps(as_items(result), allow_nan=False, default=plain).encode(), kind)
+            answer = read_answer(json.dumps(as_items(result), allow_nan=False, default=to_plain).encode(), kind)
         except AgentError as error:
             raise AgentError(f"{self._name}: {call}: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:

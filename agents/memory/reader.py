@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Final, final
 
 from longspan.agents.base import Message
-from longspan.agents.memory.answerer import Answer
+from longspan.agents.memory.answerer import MemoryAnswer
 from longspan.agents.memory.memory import MemoryItem
 from longspan.agents.memory.turns import message_in
-from longspan.agents.models.core import clean
+from longspan.agents.models.core import clean_unicode
 from longspan.agents.reference.notebook import Notebook
 from longspan.simulator.subject.ledger import Rates
 
@@ -34,13 +34,13 @@ class Reader:
         self._notebook = Notebook()
         self._open: list[MemoryItem] = []
 
-    async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> Answer:
+    async def answer(self, message: Message, items: Sequence[MemoryItem], *, whole: bool) -> MemoryAnswer:
         """Return the answer to a message, without keeping the message."""
         await self._read(items if whole else sorted(items, key=_date, reverse=True)[::-1])  # the best of equal dates is read last
         await self._notebook.mark()
-        reply = await self._notebook.reply(Message(clean(message.text), message.sent_at, message.turn_id))
+        reply = await self._notebook.reply(Message(clean_unicode(message.text), message.sent_at, message.turn_id))
         await self._notebook.rewind()
-        return Answer(reply.text, items, {})
+        return MemoryAnswer(reply.text, items, {})
 
     async def _read(self, items: Sequence[MemoryItem]) -> None:
         """Read memories, reusing those already read for the previous message."""
@@ -48,7 +48,7 @@ class Reader:
             self._open = []
             await self._notebook.reset()
         for number, item in enumerate(items[len(self._open) :], len(self._open)):
-            said = Message(message_in(clean(item.text)), _date(item), f"item/{number}")
+            said = Message(message_in(clean_unicode(item.text)), _date(item), f"item/{number}")
             await self._notebook.observe(said, "")
         self._open = list(items)
 

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, final
 
 from longspan.agents.memory.memory import Extent
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.base.words import plain
 
-__all__ = ["Inferred", "Sources"]
+__all__ = ["InferredTurns", "Sources"]
 
 SHARE: Final = 0.8
 """The share of a memory's or a turn's words, weighted by rarity, that must match to call the turn its source."""
@@ -34,7 +34,7 @@ MAX_WORDS: Final = 2000
 
 
 @final
-class Inferred(NamedTuple):
+class InferredTurns(NamedTuple):
     """The source turns inferred from a memory's wording, possibly none. `extent`: see `MemoryItem.inferred`."""
 
     turns: tuple[str, ...]
@@ -67,7 +67,7 @@ class Sources:
         """Return the time of the latest of the turns with these ids; None if no id is known."""
         return max((self._times[turn] for turn in turns if turn in self._times), default=None)
 
-    def of(self, text: str) -> Inferred:
+    def of(self, text: str) -> InferredTurns:
         """Return a memory's source turns: all turns with equal text, or else the one turn with matching words.
 
         Nearly all words of the memory must occur in the turn, or nearly all of the turn's in the memory. Only common or unknown words may
@@ -75,15 +75,15 @@ class Sources:
         newest.
         """
         if alike := self._alike.get(plain(text)):
-            return Inferred(tuple(alike[-MAX_ALIKE:]), "whole")
+            return InferredTurns(tuple(alike[-MAX_ALIKE:]), "whole")
         words = _words(text)
         rarest = sorted((word for word in words if word in self._holders), key=lambda word: (len(self._holders[word]), word))[:RAREST]
         candidates = {number for word in rarest for number in self._holders[word]}
         fitting = {number: extent for number in candidates if (extent := self._extent(words, self._words[number]))}
         if not fitting:
-            return Inferred((), "")
+            return InferredTurns((), "")
         likest = max(fitting, key=lambda number: (len(words & self._words[number]) / len(words | self._words[number]), number))
-        return Inferred((self.turns[likest].turn_id,), fitting[likest])
+        return InferredTurns((self.turns[likest].turn_id,), fitting[likest])
 
     def _extent(self, memory: frozenset[str], turn: frozenset[str]) -> Extent:
         """Return how much of a memory a turn explains."""

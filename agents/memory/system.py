@@ -8,28 +8,29 @@ class in the entry-point group `longspan.memories`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from longspan.agents.base import AgentOptions, InputError
-from longspan.agents.memory.held import Held
 from longspan.agents.memory.lent import EMBEDDER, MODEL, LentModels
-from longspan.agents.memory.ltm.embedders import HashEmbedder, installed_embedder, make_embedder
-from longspan.agents.memory.memory import Used
+from longspan.agents.memory.ltm.embedders import HashEmbedder, choose_embedder_option, make_embedder
+from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.outside import RemoteMemory
-from longspan.agents.memory.python import InProcessMemory
+from longspan.agents.memory.python import PythonMemory
+from longspan.agents.memory.turns import Turn
 from longspan.agents.models.core import make_core
 from longspan.agents.outside.bridge import KEY_VARIABLE, Models
 from longspan.agents.outside.python import KeptProgram, bridge_command, check_arguments
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.fields import option_names
+from longspan.simulator.contract.plugins import find_class
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.suite.plugins import find_class
 
 __all__ = ["SystemMemory", "SystemOptions"]
 
@@ -54,8 +55,8 @@ class SystemOptions(RemoteOptions):
     """The address of the embedder openai/MODEL."""
 
 
-class SystemMemory(Held):
-    """A third-party memory system. Subclasses name the adapter."""
+class SystemMemory(Memory):
+    """A third-party memory system. Subclasses name the adapter, whose memory does the work."""
 
     tells_turns = False
     name: ClassVar[str]
@@ -75,9 +76,9 @@ class SystemMemory(Held):
         """The system's options."""
 
     @classmethod
-    def defaults_here(cls, options: BaseModel) -> Mapping[str, str]:
+    def defaults_here(cls, options: AgentOptions) -> Mapping[str, str]:
         """Return the installed default embedder, unless the options name one or none is needed."""
-        return {} if "embedder" in options.model_fields_set or not cls.embeds else installed_embedder()
+        return {} if "embedder" in options.model_fields_set or not cls.embeds else choose_embedder_option()
 
     @property
     def file(self) -> str:
@@ -101,8 +102,8 @@ class SystemMemory(Held):
         check_arguments(adapter, {"models": None, **own}, self.name)
         if settings.interpreter is None and self.module and find_spec(self.module) is None:
             raise InputError(
-                f"{spec} needs the package {self.package}: pip install {self.package}, here or in an environment of its own, which "
-                f"interpreter=ENVIRONMENT/bin/python names"
+                f"{spec} needs the package {self.package}: pip install {self.package}, here or in another environment, selected "
+                f"with interpreter=ENVIRONMENT/bin/python"
             )
         core = make_core(spec, settings.model, settings.model_options, option_names(SystemOptions)) if settings.model else None
         if settings.model and core is None:
@@ -118,7 +119,8 @@ class SystemMemory(Held):
             own = {"infer": "true", **own}
         if settings.interpreter is None:
             target = f"longspan.agents.memory.systems.{self.file}:Adapter"
-            self.memory = InProcessMemory(spec, target, {"models": Models(self.lender.url, self.lender.key), **own}, settings)
+            arguments = {"models": Models(self.lender.url, self.lender.key), **own}
+            self.memory: Memory = PythonMemory(target, settings, arguments=arguments, name=spec)
         else:
             named = f"{ADAPTERS / self.file}.py:Adapter"
             command = bridge_command(named, settings.interpreter, {"models": self.lender.url, **own}, "memory")
@@ -140,6 +142,56 @@ class SystemMemory(Held):
             await self.memory.close()
         finally:
             self.lender.close()
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether the inner memory supports snapshots."""
+        return self.memory.has_snapshots
+
+    @property
+    def read_only_search(self) -> bool:
+        """Whether a search leaves the inner memory unchanged."""
+        return self.memory.read_only_search
+
+    async def start(self) -> None:
+        await self.memory.start()
+
+    async def add(self, turns: Sequence[Turn], at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.add(turns, at)
+
+    async def search(self, query: str, k: int, at: datetime) -> Sequence[MemoryItem]:
+        return await self.memory.search(query, k, at)
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether the inner memory consolidates."""
+        return self.memory.consolidates
+
+    async def consolidate(self, at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.consolidate(at)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the inner memory can forget."""
+        return self.memory.forgets
+
+    async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem] | None:
+        return await self.memory.forget(text, at)
+
+    async def settle(self) -> None:
+        await self.memory.settle()
+
+    async def size(self) -> int | None:
+        return await self.memory.size()
+
+    async def reset(self) -> None:
+        await self.memory.reset()
+
+    async def save(self, folder: Path) -> None:
+        await self.memory.save(folder)
+
+    async def load(self, folder: Path) -> None:
+        await self.memory.load(folder)
 
 
 @final
@@ -172,7 +224,7 @@ class LlamaIndex(SystemMemory):
 
 @final
 class LangMem(SystemMemory):
-    """LangMem's tools over LangGraph's store: turns by their vectors, or with a model what its manager makes of them."""
+    """LangMem's tools over LangGraph's store: turns by their vectors, or, with a model, memories that its manager extracts."""
 
     name, module, package, infers = "langmem", "langmem", "langmem", True
 
@@ -193,7 +245,7 @@ class SemanticKernel(SystemMemory):
 
 @final
 class AutoGen(SystemMemory):
-    """AutoGen's ListMemory: everything, whatever is asked."""
+    """AutoGen's ListMemory: returns everything for every query."""
 
     name, module, package, embeds = "autogen", "autogen_core", "autogen-core", False
     whole = tells_turns = True
@@ -208,6 +260,6 @@ class Mem0(SystemMemory):
 
 @final
 class Letta(SystemMemory):
-    """Letta's archival memory at a server: turns by what the server's embedder makes of them."""
+    """Letta's archival memory at a server: turns by the vectors of the server's embedder."""
 
     name, module, package, embeds, service = "letta", "", "", False, True

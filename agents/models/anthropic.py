@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 from pydantic import Field, model_validator
 
 from longspan.agents.base import Usage
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, merged, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -19,7 +19,7 @@ from longspan.agents.models.web import stream_error
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-__all__ = ["ANTHROPIC", "AnthropicAgent", "AnthropicCore", "breakpoints"]
+__all__ = ["ANTHROPIC", "AnthropicAgent", "AnthropicCore", "cache_breakpoints"]
 
 MAX_BREAKPOINTS: Final = 4
 """The maximum cache marks in a request."""
@@ -69,25 +69,25 @@ class AnthropicCore(ApiCore):
                 raise ValueError(f"thinking_budget={budget}: expected 0, or {MIN_THINKING:,} to less than max_tokens={self.max_tokens}")
             return self
 
-    async def ask(self, client: AsyncAnthropic, request: Request) -> Answer:
+    async def ask(self, client: AsyncAnthropic, request: Request) -> ServerAnswer:
         stream = self.options.stream
         create: Any = client.messages.with_streaming_response.create
         # Trio requires async generators to be closed, which the library's streams are not. So read the raw answer.
         async with create(stream=stream, **self._body(request)) as response:
             body = await response.read()
-        answer, counts = Answer(), dict[str, int]()
-        for event in events(body, stream):
+        answer, counts = ServerAnswer(), dict[str, int]()
+        for event in parse_events(body, stream):
             self._read(event, answer, counts)
         answer.usage = _usage(counts)
         return answer
 
     def _body(self, request: Request) -> dict[str, Any]:
         messages = _messages(request.messages)
-        marked = breakpoints(len(messages), MAX_BREAKPOINTS - bool(request.system))
+        marked = cache_breakpoints(len(messages), MAX_BREAKPOINTS - bool(request.system))
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": request.max_tokens,
-            "messages": [_marked(message) if n in marked else message for n, message in enumerate(messages)],
+            "messages": [_mark_for_cache(message) if n in marked else message for n, message in enumerate(messages)],
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system} | (CACHE_MARK if marked else {})]
@@ -110,35 +110,35 @@ class AnthropicCore(ApiCore):
         sampling = {"temperature": options.temperature, "top_p": options.top_p}
         more |= {name: value for name, value in sampling.items() if value is not None}
         # The library lacks parameters for some of these, so all of them go into extra_body.
-        body["extra_body"] = merged(more, options.extra_body)
+        body["extra_body"] = merge_body(more, options.extra_body)
         return body
 
-    def _read(self, event: Any, answer: Answer, counts: dict[str, int]) -> None:
+    def _read(self, event: Any, answer: ServerAnswer, counts: dict[str, int]) -> None:
         """Add the contents of an answer or of one of its events."""
-        match dig(event, "type"):
+        match dig_value(event, "type"):
             case "message_start":
-                counts |= _counts(dig(event, "message", "usage"))
-            case "content_block_delta" if dig(event, "delta", "type") == "text_delta":
-                answer.add(dig(event, "delta", "text"))
+                counts |= _counts(dig_value(event, "message", "usage"))
+            case "content_block_delta" if dig_value(event, "delta", "type") == "text_delta":
+                answer.add(dig_value(event, "delta", "text"))
             case "content_block_delta":
-                answer.think(dig(event, "delta", "thinking"))
+                answer.think(dig_value(event, "delta", "thinking"))
             case "message_delta":
-                counts |= _counts(dig(event, "usage"))
-                self._finish(dig(event, "delta", "stop_reason"), answer)
+                counts |= _counts(dig_value(event, "usage"))
+                self._finish(dig_value(event, "delta", "stop_reason"), answer)
             case "message":
-                for block in dig(event, "content") or ():
-                    if dig(block, "type") == "text":
-                        answer.add(dig(block, "text"))
-                    answer.think(dig(block, "thinking"))
-                    if dig(block, "type") == "tool_use":
-                        answer.add_call(dig(block, "id"), dig(block, "name"), dig(block, "input"))
-                        answer.raw = dig(event, "content")
-                counts |= _counts(dig(event, "usage"))
-                self._finish(dig(event, "stop_reason"), answer)
+                for block in dig_value(event, "content") or ():
+                    if dig_value(block, "type") == "text":
+                        answer.add(dig_value(block, "text"))
+                    answer.think(dig_value(block, "thinking"))
+                    if dig_value(block, "type") == "tool_use":
+                        answer.add_call(dig_value(block, "id"), dig_value(block, "name"), dig_value(block, "input"))
+                        answer.raw = dig_value(event, "content")
+                counts |= _counts(dig_value(event, "usage"))
+                self._finish(dig_value(event, "stop_reason"), answer)
             case "error":
                 raise stream_error(event)
 
-    def _finish(self, reason: object, answer: Answer) -> None:
+    def _finish(self, reason: object, answer: ServerAnswer) -> None:
         if reason == "refusal":
             answer.refuse("the model refused")
         answer.called |= reason == "tool_use"
@@ -156,7 +156,7 @@ class AnthropicAgent(ApiAgent):
         """The options of the agent and the model."""
 
 
-def breakpoints(messages: int, limit: int) -> set[int]:
+def cache_breakpoints(messages: int, limit: int) -> set[int]:
     """Return the indexes of at most `limit` messages to mark for the cache; none at the start of a conversation.
 
     The API caches the prompt up to each mark. It reads up to an earlier mark within 20 blocks before a new one. The last message is marked,
@@ -185,7 +185,7 @@ def _result(message: ChatMessage) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": message.call.id, "content": message.text}
 
 
-def _marked(message: dict[str, Any]) -> dict[str, Any]:
+def _mark_for_cache(message: dict[str, Any]) -> dict[str, Any]:
     content = message["content"]
     *others, last = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return message | {"content": [*others, last | CACHE_MARK]}
@@ -194,7 +194,7 @@ def _marked(message: dict[str, Any]) -> dict[str, Any]:
 def _counts(usage: Any) -> dict[str, int]:
     """Return an event's counts. Counts in later events replace earlier ones."""
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    return {name: dig(usage, name) for name in names if isinstance(dig(usage, name), int)}
+    return {name: dig_value(usage, name) for name in names if isinstance(dig_value(usage, name), int)}
 
 
 def _usage(counts: dict[str, int]) -> Usage | None:

@@ -12,20 +12,20 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Danger, Tokens, Usage
-from longspan.agents.models.core import ChatMessage, Completion, Cut, RefusalError, Tool, ToolCall, clean, clean_json
+from longspan.agents.models.core import ChatMessage, Completion, Cut, RefusalError, Tool, ToolCall, clean_json, clean_unicode
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
 from longspan.agents.prices import is_price
-from longspan.simulator.base.keys import redacted, redacted_in
+from longspan.simulator.base.keys import redact, redact_json
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.purse import note_used
-from longspan.simulator.subject.replies import KeptCall, KeptReply, kept_replies, key_of
+from longspan.simulator.subject.replies import KeptCall, KeptReply, current_replies, key_of
 from longspan.simulator.subject.telemetry import model_call
 
-__all__ = ["Answer", "ApiCore", "ApiOptions", "Request", "dig", "events", "merged", "parse_usage"]
+__all__ = ["ApiCore", "ApiOptions", "Request", "ServerAnswer", "dig_value", "merge_body", "parse_events", "parse_usage"]
 
 ESTIMATED_TOKENS: Final = 1.2
 """The assumed number of a model's tokens per o200k token, if its tokenizer is not available. Current tokenizers need 0.9 to 1.4 tokens per
@@ -139,7 +139,7 @@ class Request:
         return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
 
-class Answer:
+class ServerAnswer:
     """An answer as it arrives, whole or in pieces.
 
     `done`: the provider has marked its end. `truncated`: it reached the maximum length. `refusal`: why the model refused, or None.
@@ -165,7 +165,7 @@ class Answer:
 
     def refuse(self, why: object) -> None:
         """Record that the model refuses. A second reason changes nothing."""
-        self.refusal = self.refusal or " ".join(redacted(clean(str(why))).split())[:MAX_REASON] or "refused"
+        self.refusal = self.refusal or " ".join(redact(clean_unicode(str(why))).split())[:MAX_REASON] or "refused"
 
     def add(self, text: object) -> None:
         """Add a piece of text. Raises TransientError if it is not a string."""
@@ -181,7 +181,7 @@ class Answer:
         self.called = True
         if isinstance(id, str) and isinstance(name, str):
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            self.calls.append(ToolCall(*(redacted(clean(part)) for part in (id, name, text))))
+            self.calls.append(ToolCall(*(redact(clean_unicode(part)) for part in (id, name, text))))
 
 
 class ApiCore(ABC):
@@ -240,7 +240,7 @@ class ApiCore(ABC):
             except Exception as error:
                 if (refused := refusal_in(error)) is None:
                     raise
-                answer = Answer()
+                answer = ServerAnswer()
                 answer.done = True
                 answer.refuse(refused)
             usage = answer.usage or self._estimate_usage(request, answer)
@@ -249,10 +249,10 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
-            return (Completion(text, usage, tuple(calls), redacted_in(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
+            return (Completion(text, usage, tuple(calls), redact_json(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
 
-        replies = kept_replies()
-        key = key_of(self._sent(request)) if replies is not None else ""
+        replies = current_replies()
+        key = key_of(self._cache_key(request)) if replies is not None else ""
         if replies is not None and (kept := replies.find(key)) is not None:
             completion, refusal, usage = _from_kept(kept)
         else:
@@ -266,7 +266,7 @@ class ApiCore(ABC):
             raise RefusalError(f"{self.name}: refused to answer: {' '.join(text[:600].split())[:300] or refusal}", refusal, text, usage)
         return completion
 
-    def _sent(self, request: Request) -> object:
+    def _cache_key(self, request: Request) -> object:
         """Return everything that a reply depends on, as JSON: the model, its options, and the prompt."""
         shaping = {"max_tokens", "temperature", "top_p", "reasoning_effort", "thinking_budget", "keep_thinking", "extra_body"}
         options = self.options.model_dump(mode="json", include=shaping & type(self.options).model_fields.keys(), exclude_defaults=True)
@@ -276,14 +276,14 @@ class ApiCore(ABC):
         return [self.vendor.kind, address, self.model, options, *asked]
 
     @abstractmethod
-    async def ask(self, client: Any, request: Request) -> Answer:
+    async def ask(self, client: Any, request: Request) -> ServerAnswer:
         """Return the answer of the vendor's API. The caller translates its errors."""
 
-    def _complete_text(self, answer: Answer, request: Request) -> tuple[str, str]:
+    def _complete_text(self, answer: ServerAnswer, request: Request) -> tuple[str, str]:
         """Return an answer's text and its thinking. Raises TransientError if its end is missing, AgentError if it is all thinking."""
         if not answer.done:
             raise TransientError("stopped before the end of its answer")
-        text, thought = redacted(clean("".join(answer.pieces))), redacted(clean("".join(answer.thoughts)))
+        text, thought = redact(clean_unicode("".join(answer.pieces))), redact(clean_unicode("".join(answer.thoughts)))
         if not self.options.keep_thinking:
             text, written = split_thinking(text)
             thought = "\n".join(filter(None, (thought, written)))
@@ -291,7 +291,7 @@ class ApiCore(ABC):
             raise AgentError(f"used all {request.max_tokens:,} tokens of its answer for thinking: set a larger max_tokens=")
         return text, thought
 
-    def _estimate_usage(self, request: Request, answer: Answer) -> Usage:
+    def _estimate_usage(self, request: Request, answer: ServerAnswer) -> Usage:
         """Return the usage by our count, for a provider that does not report it."""
         texts = [request.system, *(message.text for message in request.messages)]
         return Usage(sum(self.count(text) + self.overhead for text in texts if text), 0, self.count("".join(answer.pieces)))
@@ -317,7 +317,7 @@ def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | No
     return Usage(inputs, min(cached, inputs) if isinstance(cached, int) and cached > 0 else 0, output)
 
 
-def events(body: bytes, stream: bool) -> list[Any]:
+def parse_events(body: bytes, stream: bool) -> list[Any]:
     """Return the JSON values of an answer's body: one, or with `stream` one per server-sent event.
 
     Raises ValueError for invalid JSON.
@@ -332,13 +332,15 @@ def events(body: bytes, stream: bool) -> list[Any]:
     return values
 
 
-def merged(body: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def merge_body(body: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request's body with more fields. Objects in both are merged recursively."""
-    both = {name: merged(body[name], value) for name, value in more.items() if isinstance(body.get(name), dict) and isinstance(value, dict)}
+    both = {
+        name: merge_body(body[name], value) for name, value in more.items() if isinstance(body.get(name), dict) and isinstance(value, dict)
+    }
     return body | dict(more) | both
 
 
-def dig(value: Any, *path: str | int) -> Any:
+def dig_value(value: Any, *path: str | int) -> Any:
     """Return the value at a path of keys and indexes in a server's JSON, None if it is missing."""
     for step in path:
         if isinstance(step, int):

@@ -19,12 +19,12 @@ from longspan.agents.models.core import (
     OnRefusal,
     RefusalError,
     as_sent,
-    clean,
+    clean_unicode,
     more_room,
-    stamped,
+    stamp_message,
 )
 from longspan.agents.models.dry import DryCore
-from longspan.agents.models.pace import pace_of
+from longspan.agents.models.model_speed import pace_of
 from longspan.agents.models.window import Eviction, Window
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.contract.agent import Pace
@@ -67,17 +67,17 @@ class ChatOptions(AgentOptions):
     """Options for the part of a conversation that a model sees."""
 
     context: Tokens | None = None
-    """The most tokens of a prompt: system message, turns and the new message. Default: what the model takes less its longest answer, or
+    """Maximum tokens of a prompt: system message, turns and the new message. Default: the model's window minus its longest answer, or
     16k if that is unknown."""
     eviction: Eviction = "block"
-    """What leaves when the context is full: `block`, the oldest quarter at once, so that prompts begin alike and the provider can read them
-    from its cache, or `sliding`, turn by turn."""
+    """Eviction when the context is full: `block` drops the oldest quarter together, so that prompts begin alike and the provider can
+    read them from its cache; `sliding` drops turn by turn."""
     timestamps: bool = True
-    """Each message begins with its virtual date and time. A run whose tests all have conversations of their own sets it to false."""
+    """Each message begins with its virtual date and time. A run in which each test has a separate conversation sets it to false."""
     overflow: Literal["error", "truncate"] = "error"
-    """What a single message larger than the context does: `error` ends the conversation, `truncate` cuts the message's middle."""
+    """Treatment of a single message larger than the context: `error` ends the conversation, `truncate` cuts the message's middle."""
     on_refusal: OnRefusal = "reply"
-    """What a refusal of the model is: its `reply`, or an `error` that ends the conversation."""
+    """Treatment of a refusal by the model: it counts as a `reply`, or as an `error` that ends the conversation."""
     system: str = ""
     """A system message."""
 
@@ -128,24 +128,24 @@ class _Read(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class _Used(_Read):
+class _CallUsage(_Read):
     input_tokens: int = Field(default=0, ge=0)
 
 
-class _Asked(_Read):
-    usage: _Used = _Used()
+class _TracedCall(_Read):
+    usage: _CallUsage = _CallUsage()
 
 
 class _Recent(_Read):
     turns: int = Field(ge=0)
 
 
-class _Told(_Read):
+class _TracedPrompt(_Read):
     """The last prompt of a turn according to its trace: its turns, and its tokens by our count and the provider's."""
 
     recent: _Recent | None = None
     prompt_tokens: int = Field(default=0, ge=0)
-    calls: list[_Asked] = Field(default_factory=list)
+    calls: list[_TracedCall] = Field(default_factory=list)
 
 
 class FittedMessage(NamedTuple):
@@ -170,7 +170,7 @@ class ChatAgent(BaseAgent):
         self.core = core
         self.options = options
         self.context = _context(core, options)
-        self._system = [ChatMessage("system", clean(options.system))] if options.system else []
+        self._system = [ChatMessage("system", clean_unicode(options.system))] if options.system else []
         self._fixed = sum(core.count(message.text) + core.overhead for message in self._system)
         if self._fixed + MIN_ROOM > self.context:
             system = f"; the system message has {self._fixed:,} tokens" if self._fixed else ""
@@ -192,7 +192,7 @@ class ChatAgent(BaseAgent):
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
         """Return the maximum tokens for answering `message`."""
-        prompt = self._window.used + self._size(self._displayed(message))
+        prompt = self._window.used + self._size(self._display(message))
         tokens = self._fixed + min(prompt, self._window.max_tokens)
         return {"agent": Usage(round(tokens * max(1.0, self._ratio)) + MARGIN, 0, self.core.max_output)}
 
@@ -222,7 +222,7 @@ class ChatAgent(BaseAgent):
 
     async def observe(self, message: Message, reply: str) -> None:
         if self._last is None or self._last.turn_id != message.turn_id:
-            self._add(message, self._fit(message), clean(reply))
+            self._add(message, self._fit(message), clean_unicode(reply))
 
     async def replay(self, message: Message, reply: Reply) -> None:
         """Add a turn that the agent answered before an interruption, so that later prompts stay the same as without it.
@@ -230,7 +230,7 @@ class ChatAgent(BaseAgent):
         Raises AgentError if the trace is invalid: it may come from a file.
         """
         try:
-            told = _Told.model_validate(reply.trace or {})
+            told = _TracedPrompt.model_validate(reply.trace or {})
         except ValidationError as error:
             raise AgentError(f"the trace of turn {message.turn_id} cannot be read: {first_problem(error)}") from None
         fitted = self._fit(message)
@@ -239,7 +239,7 @@ class ChatAgent(BaseAgent):
         used = told.calls[-1].usage.input_tokens if told.calls else reply.usage.input_tokens if reply.usage else 0
         if told.prompt_tokens >= MIN_MEASURED and used and not reply.refused:
             self._set_ratio(used / told.prompt_tokens)
-        self._add(message, fitted, clean(reply.text), refused=reply.refused)
+        self._add(message, fitted, clean_unicode(reply.text), refused=reply.refused)
         self._cuts = []
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
@@ -247,7 +247,7 @@ class ChatAgent(BaseAgent):
 
         The conversation is unaffected. Calls may overlap.
         """
-        prompt = clean(prompt)
+        prompt = clean_unicode(prompt)
         size = self._size(prompt)
         if size > self.context:
             raise AgentError(f"{self.core.name}: a prompt of {size:,} tokens is larger than the context of {self.context:,}")
@@ -286,10 +286,10 @@ class ChatAgent(BaseAgent):
 
     # One message.
 
-    def _displayed(self, message: Message) -> str:
+    def _display(self, message: Message) -> str:
         """Return a message as the model sees it."""
-        text = clean(message.text)
-        return stamped(text, message.sent_at) if self.options.timestamps else text
+        text = clean_unicode(message.text)
+        return stamp_message(text, message.sent_at) if self.options.timestamps else text
 
     def _size(self, text: str) -> int:
         return self.core.count(text) + self.core.overhead
@@ -299,7 +299,7 @@ class ChatAgent(BaseAgent):
 
     def _fit(self, message: Message) -> FittedMessage:
         """Return the message, cut if it exceeds the whole window. Raises AgentError if `overflow` forbids cutting."""
-        text = self._displayed(message)
+        text = self._display(message)
         tokens, max_tokens = self._size(text), self._window.max_tokens
         if tokens <= max_tokens:
             return FittedMessage(text, tokens, None)

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Final, final
 
 from longspan.agents.base import InputError, Usage
-from longspan.agents.models.api import dig
-from longspan.agents.models.core import clean
+from longspan.agents.models.api import dig_value
+from longspan.agents.models.core import clean_unicode
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
 from longspan.simulator.base.integers import is_finite
@@ -49,14 +49,16 @@ class CohereReranker:
     async def rerank(self, query: str, documents: Sequence[str]) -> list[float]:
         """Return a score in [0, 1] for each document. Raises AgentError."""
         tokens = sum(map(len, documents)) // 4
-        scores, _ = await self._provider.call(partial(self._ask, clean(query), [*map(clean, documents)], tokens), Usage(tokens))
+        scores, _ = await self._provider.call(
+            partial(self._ask, clean_unicode(query), [*map(clean_unicode, documents)], tokens), Usage(tokens)
+        )
         return scores
 
     async def _ask(self, query: str, documents: Sequence[str], tokens: int, client: Any) -> tuple[list[float], Usage]:
         """Make one request. The answer is checked, since servers may send anything."""
         body = {"model": self._model, "query": query, "documents": documents, "top_n": len(documents)}
         response = await client.post(f"{self._provider.url}/v2/rerank", json=body)
-        results = dig(json.loads(await response.aread()), "results")
+        results = dig_value(json.loads(await response.aread()), "results")
         valid = [result for result in results if _is_valid(result)] if isinstance(results, list) else []
         scores = {result["index"]: result["relevance_score"] for result in valid}
         if set(scores) != set(range(len(documents))):
@@ -65,5 +67,5 @@ class CohereReranker:
 
 
 def _is_valid(result: Any) -> bool:
-    index, score = dig(result, "index"), dig(result, "relevance_score")
+    index, score = dig_value(result, "index"), dig_value(result, "relevance_score")
     return type(index) is int and is_finite(score)

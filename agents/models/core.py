@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, Danger, InputError, Usage
-from longspan.agents.models.thinking import traced
+from longspan.agents.models.thinking import trace_thinking
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.base.fields import is_option, option_names, validated
-from longspan.simulator.base.installed import installed
-from longspan.simulator.base.suggestions import meant
+from longspan.simulator.base.fields import is_option, option_names, validate_options
+from longspan.simulator.base.installed import find_entry_points
+from longspan.simulator.base.suggestions import suggest
+from longspan.simulator.contract.plugins import load_plugin, own_class
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.suite.plugins import load, own_class
 
 __all__ = [
     "CORES",
@@ -33,8 +33,8 @@ __all__ = [
     "ToolCall",
     "ToolCore",
     "as_sent",
-    "clean",
     "clean_json",
+    "clean_unicode",
     "core_at_once",
     "core_class",
     "core_danger",
@@ -42,7 +42,7 @@ __all__ = [
     "costs_nothing",
     "make_core",
     "more_room",
-    "stamped",
+    "stamp_message",
 ]
 
 CORES = "longspan.cores"
@@ -72,7 +72,7 @@ class ToolCall(NamedTuple):
 
 
 class ChatMessage(NamedTuple):
-    """A message to or from a chat model. Its text is valid Unicode: see `clean`.
+    """A message to or from a chat model. Its text is valid Unicode: see `clean_unicode`.
 
     A tool's message has the `call` that it answers. An assistant's message with tool calls has a `raw` form in the vendor's format, which
     may contain more than text and calls.
@@ -104,7 +104,7 @@ class Completion(NamedTuple):
     @property
     def told(self) -> dict[str, Any]:
         """The trace of its thinking, and of how it was cut."""
-        return traced(self.thinking) | ({"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {})
+        return trace_thinking(self.thinking) | ({"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {})
 
 
 class ContextOverflowError(AgentError):
@@ -177,7 +177,7 @@ class ToolCore(Core, Protocol):
 
 def core_class(kind: str) -> Any:
     """Return the class of the core registered as `kind`. Raises InputError if it is unknown."""
-    return load(CORES, "kind of model", kind)
+    return load_plugin(CORES, "kind of model", kind)
 
 
 def more_room(core: Core, context: int) -> str:
@@ -230,7 +230,7 @@ def core_at_once(agent: str, model: str, options: Mapping[str, Any], own: Iterab
     return int(limit(found.options)) if found is not None and callable(limit) else None
 
 
-class _Found(NamedTuple):
+class _CoreChoice(NamedTuple):
     """A core's class, target and options."""
 
     kind: Any
@@ -238,10 +238,10 @@ class _Found(NamedTuple):
     options: BaseModel
 
 
-def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> _Found | None:
+def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable[str]) -> _CoreChoice | None:
     match = _MODEL.fullmatch(model)
     name, target = (match["kind"], match["target"]) if match else (model, "")
-    if not match and name not in installed(CORES):
+    if not match and name not in find_entry_points(CORES):
         return None
     cls, kind = core_class(name), agent.partition("/")[0].partition(":")[0]
     if bool(target) != getattr(cls, "takes_target", True):
@@ -250,17 +250,17 @@ def _find_core(agent: str, model: str, options: Mapping[str, Any], own: Iterable
         return None
     of_core: type[BaseModel] = cls.Options
     known = option_names(of_core)
-    all_options = f"{kind}'s options are {', '.join(own)}; those of {name} are {', '.join(known)}"
+    all_options = f"{kind}'s options are {', '.join(own)}; {name}'s are {', '.join(known)}"
     for option in options:
         if not is_option(option, known):
-            raise InputError(f"agent {agent}: unknown option {option!r:.40}{meant(option, [*own, *known], all_options)}")
+            raise InputError(f"agent {agent}: unknown option {option!r:.40}{suggest(option, [*own, *known], all_options)}")
     try:
-        return _Found(cls, target, validated(of_core, options))
+        return _CoreChoice(cls, target, validate_options(of_core, options))
     except ValidationError as error:
         raise InputError(f"agent {agent}: {first_problem(error)}; {all_options}") from None
 
 
-def stamped(text: str, sent_at: datetime) -> str:
+def stamp_message(text: str, sent_at: datetime) -> str:
     """Return a message with its virtual time, which is absolute so that the message stays the same in all later prompts."""
     return f"[{sent_at:%a %Y-%m-%d %H:%M:%S}] {text}"
 
@@ -272,12 +272,12 @@ def as_sent(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, str]]:
         yield message.role, message.text + raw
 
 
-def clean(text: str) -> str:
+def clean_unicode(text: str) -> str:
     """Return `text` as valid Unicode: a lone surrogate becomes "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def clean_json(value: Any) -> Any:
-    """Return JSON whose strings are valid Unicode, as `clean` makes them."""
+    """Return JSON whose strings are valid Unicode, as `clean_unicode` makes them."""
     text = json.dumps(value, ensure_ascii=False)
-    return value if clean(text) == text else json.loads(clean(text))
+    return value if clean_unicode(text) == text else json.loads(clean_unicode(text))

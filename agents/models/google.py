@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, merged, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, merge_body, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -46,10 +46,10 @@ GOOGLE = Vendor(
 )
 
 
-class _Shared(dict[str, Any]):
+class _SharedJson(dict[str, Any]):
     """JSON that is never modified, so deep copies by the library can share it."""
 
-    def __deepcopy__(self, memo: object) -> _Shared:
+    def __deepcopy__(self, memo: object) -> _SharedJson:
         return self
 
 
@@ -71,7 +71,7 @@ class GoogleCore(ApiCore):
                 raise ValueError("Google's models take thinking_budget or reasoning_effort, not both")
             return self
 
-    async def ask(self, client: Client, request: Request) -> Answer:
+    async def ask(self, client: Client, request: Request) -> ServerAnswer:
         # Pass the raw body: the library's conversion of contents to its types and back takes longer than everything else.
         options: Any = {"model": self.model, "contents": ".", "config": {"http_options": {"extra_body": self._body(request)}}}
         if self.options.stream:
@@ -79,7 +79,7 @@ class GoogleCore(ApiCore):
             events = [event async for event in await client.aio.models.generate_content_stream(**options)]
         else:
             events = [await client.aio.models.generate_content(**options)]
-        answer = Answer()
+        answer = ServerAnswer()
         for event in events:
             self._read(event, answer)
         return answer
@@ -110,9 +110,9 @@ class GoogleCore(ApiCore):
             body["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO" if request.may_call else "NONE"}}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
-        return merged(body, options.extra_body)
+        return merge_body(body, options.extra_body)
 
-    def _read(self, event: GenerateContentResponse, answer: Answer) -> None:
+    def _read(self, event: GenerateContentResponse, answer: ServerAnswer) -> None:
         """Add the contents of an answer or of a piece of one."""
         if (usage := event.usage_metadata) is not None:
             output = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
@@ -136,21 +136,21 @@ class GoogleCore(ApiCore):
             answer.truncated |= reason == "MAX_TOKENS"
 
 
-def _contents(messages: Sequence[ChatMessage]) -> list[_Shared]:
+def _contents(messages: Sequence[ChatMessage]) -> list[_SharedJson]:
     """Convert messages to the API's format. It rejects empty ones, and takes the results of parallel tool calls in one message."""
-    found: list[_Shared] = []
+    found: list[_SharedJson] = []
     for answers, group in groupby(messages, key=lambda message: message.role == "tool"):
         if answers:
-            found.append(_Shared(role="user", parts=[_result(message) for message in group]))
+            found.append(_SharedJson(role="user", parts=[_result(message) for message in group]))
         else:
             found += [_content(message) for message in group if message.raw or message.text]
     return found
 
 
-def _content(message: ChatMessage) -> _Shared:
+def _content(message: ChatMessage) -> _SharedJson:
     if message.raw is not None:
-        return _Shared(message.raw)
-    return _Shared(role="user" if message.role == "user" else "model", parts=[{"text": message.text}])
+        return _SharedJson(message.raw)
+    return _SharedJson(role="user" if message.role == "user" else "model", parts=[{"text": message.text}])
 
 
 def _result(message: ChatMessage) -> dict[str, Any]:

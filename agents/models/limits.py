@@ -12,7 +12,7 @@ from typing import Final, TypeVar, final
 import trio
 
 from longspan.agents.base import AgentError
-from longspan.simulator.sweeps.shared_limits import SharedLimits
+from longspan.simulator.subject.shared_limits import SharedLimits
 
 __all__ = ["DEFAULT_AT_ONCE", "Limiter", "SharedLimiter", "Slot", "TransientError"]
 
@@ -68,8 +68,8 @@ class Slot:
 class Limiter:
     """A queue that admits requests in order of arrival: at most `at_once` concurrently, and `rpm` requests and `tpm` tokens per minute.
 
-    The value inf means no limit. Times are Trio's. When the provider is overloaded, requests pause; afterwards half as many run
-    concurrently, and each answer allows one more. Every wait can be cancelled and leaves nothing behind.
+    The value inf means no limit. Times are Trio's. When the provider is overloaded, requests pause; afterwards half the previous number
+    runs concurrently, and each answer allows one more. Every wait can be cancelled and leaves nothing behind.
     """
 
     def __init__(self, at_once: float = DEFAULT_AT_ONCE, rpm: float = inf, tpm: float = inf) -> None:

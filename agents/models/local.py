@@ -9,7 +9,7 @@ from longspan.agents.base import AgentOptions, Danger
 from longspan.agents.models.chat import ChatAgent, ChatOptions
 from longspan.agents.models.gguf.core import GgufCore
 from longspan.agents.models.gguf.options import GgufOptions
-from longspan.agents.models.weights import SMOLLM2, locate
+from longspan.agents.models.weights import SMOLLM2, locate_weights
 
 __all__ = ["LocalAgent", "LocalCore"]
 
@@ -28,7 +28,7 @@ class LocalCore(GgufCore):
         return "use" if "chat_template" in options else None
 
     def __init__(self, target: str = "", options: GgufOptions | None = None) -> None:
-        super().__init__(str(locate(SMOLLM2, NAME)), options, NAME)
+        super().__init__(str(locate_weights(SMOLLM2, NAME)), options, NAME)
 
 
 @final

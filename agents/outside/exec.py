@@ -1,4 +1,4 @@
-"""An agent that is a program, exchanging lines of JSON (docs/connecting.md describes the protocol).
+"""An agent that is a program, exchanging lines of JSON (docs/guides/connecting.md describes the protocol).
 
     exec:python3 agent.py --quick?timeout=60&faketime=true
 
@@ -17,8 +17,8 @@ from typing import final
 from longspan.agents.base import AgentError, AgentOptions, InputError
 from longspan.agents.outside.faketime import FakeClock
 from longspan.agents.outside.program import ADVICE, Program
-from longspan.agents.outside.protocol import printable
-from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request, processors
+from longspan.agents.outside.protocol import make_printable
+from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request, count_processors
 
 __all__ = ["ExecAgent", "ProgramAgent", "split_command"]
 
@@ -32,7 +32,7 @@ class ProgramAgent(RemoteAgent):
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """Return the option `at_once`, by default the number of processors, since each conversation runs a process."""
-        return super().at_once(target, options) or processors()
+        return super().at_once(target, options) or count_processors()
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ProgramAgent(RemoteAgent):
             self._clock.set(request.now)
         answer = await self._program.ask(request.line)
         if not answer.lstrip().startswith(b"{"):
-            raise AgentError(f"wrote a line that is not an answer: {printable(answer)}; {ADVICE}")
+            raise AgentError(f"wrote a line that is not an answer: {make_printable(answer)}; {ADVICE}")
         return answer
 
     async def disconnect(self) -> None:

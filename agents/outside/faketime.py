@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.simulator.files.folders import remove
+from longspan.simulator.base.files.folders import remove_folder
 
 __all__ = ["FakeClock"]
 
@@ -66,15 +66,15 @@ class FakeClock:
     def close(self, pids: Iterable[int]) -> None:
         """Remove the files of the ended processes with these ids."""
         for pid in pids:
-            for path in leftovers(pid):
+            for path in find_leftovers(pid):
                 with suppress(OSError):
                     path.unlink()
         if self._folder is not None:
-            remove(self._folder)
+            remove_folder(self._folder)
             self._folder = None
 
 
-def leftovers(pid: int) -> list[Path]:
+def find_leftovers(pid: int) -> list[Path]:
     """Return the files that libfaketime leaves behind when a process is killed.
 
     They would stop a later process with this id from starting.

@@ -19,18 +19,18 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, InputError
 from longspan.agents.outside.in_process import Home
-from longspan.agents.outside.loop_thread import LoopThread, wait
+from longspan.agents.outside.loop_thread import LoopThread, wait_for
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.agents.prices import is_price
-from longspan.simulator.subject.in_memory_agents import Given, find
+from longspan.simulator.subject.in_memory_agents import GivenObject, find_agent
 
 __all__ = ["GivenAgent"]
 
 CANCEL_SECONDS: Final = 2.0
 """Seconds for a cancelled call in the program's loop to clean up."""
 
-_threads: Final[WeakKeyDictionary[Given, LoopThread]] = WeakKeyDictionary()
+_threads: Final[WeakKeyDictionary[GivenObject, LoopThread]] = WeakKeyDictionary()
 """The threads of shared objects."""
 
 
@@ -50,7 +50,7 @@ class GivenAgent(ObjectAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
-        found = find(target)
+        found = find_agent(target)
         if found is None:
             raise InputError(
                 f"given:{target} is an object of a Python program: only that can play with it, by longspan.run or longspan.resume"
@@ -59,13 +59,12 @@ class GivenAgent(ObjectAgent):
         self._begun = False
         super().__init__(f"given:{target}", settings, _home(found), lambda: _as_object(found.make()))
 
-    async def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object. A shared object is reset before its first call."""
+    async def begin(self, name: str) -> None:
+        """Reset a shared object before its first call."""
         if self._given.shared and not self._begun:
             self._begun = True
             if name != "reset" and self.has("reset"):
-                await super().call("reset")
-        return await super().call(name, *arguments)
+                await self.call("reset")
 
     async def reset(self) -> None:
         if not self._given.shared:
@@ -80,16 +79,16 @@ class GivenAgent(ObjectAgent):
         if not self._given.shared:
             await super().close()
 
-    def _checked(self, made: Any) -> Any:
+    def _check_made(self, made: Any) -> Any:
         if isinstance(made, BaseAgent):
             self.thread = None
-        checked = super()._checked(made)
+        checked = super()._check_made(made)
         if isinstance(made, _Function):
             self._process.code = made.function
         return checked
 
 
-def _home(given: Given) -> Home | None:
+def _home(given: GivenObject) -> Home | None:
     """Return where the object runs, None for Trio."""
     if not given.shared:
         return LoopThread("given")
@@ -145,12 +144,12 @@ class _CallersLoop:
 
         done = asyncio.run_coroutine_threadsafe(outcome.acapture(called), self._loop)
         try:
-            await wait(done)
+            await wait_for(done)
         finally:
             if not done.done():
                 done.cancel()
                 with trio.move_on_after(CANCEL_SECONDS, shield=True), suppress(asyncio.CancelledError):  # cancelled by us
-                    await wait(done)
+                    await wait_for(done)
         return done.result().unwrap()
 
     async def close(self) -> None:

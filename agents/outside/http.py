@@ -1,4 +1,4 @@
-"""An agent that is a server, called by POST (docs/connecting.md describes the protocol).
+"""An agent that is a server, called by POST (docs/guides/connecting.md describes the protocol).
 
     http://127.0.0.1:8000/path        https://agent.example/path?timeout=60
 
@@ -19,10 +19,10 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, Danger, InputError
 from longspan.agents.models.web import check_url, is_loopback, retry_after
-from longspan.agents.outside.protocol import MAX_BYTES, printable
+from longspan.agents.outside.protocol import MAX_BYTES, make_printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.subject.telemetry import traceparent
+from longspan.simulator.subject.telemetry import current_traceparent
 
 if TYPE_CHECKING:
     import httpx2
@@ -98,12 +98,12 @@ class HttpAgent(RemoteAgent):
         except httpx2.NetworkError as error:
             raise _RetryableError(f"closed the connection: {one_line(error)}", may_be_processed=True) from None
         except httpx2.RemoteProtocolError as error:
-            problem = f"gave an unreadable answer: {printable(one_line(error))}"
+            problem = f"gave an unreadable answer: {make_printable(one_line(error))}"
             if not re.search("closed connection|disconnected", str(error)):  # the server does not speak HTTP
                 raise AgentError(problem) from None
             raise _RetryableError(problem, may_be_processed=True) from None
         except Exception as error:  # not chained: it refers to the request, which contains the key
-            raise AgentError(f"gave an unreadable answer: {printable(one_line(error))}") from None
+            raise AgentError(f"gave an unreadable answer: {make_printable(one_line(error))}") from None
         if response.is_success:
             return answer or b"{}"
         raise self._refusal(response, answer)
@@ -111,16 +111,16 @@ class HttpAgent(RemoteAgent):
     def _headers(self) -> dict[str, str]:
         plain = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
         key = {"authorization": f"Bearer {self._key}"} if self._key else {}
-        span = {"traceparent": name} if (name := traceparent()) is not None else {}
+        span = {"traceparent": name} if (name := current_traceparent()) is not None else {}
         return plain | key | span
 
     def _refusal(self, response: httpx2.Response, answer: bytes) -> Exception:
         """Return the error for an unsuccessful status."""
         status = response.status_code
         if 300 <= status < 400:
-            location = printable(response.headers.get("location", "nowhere"))
+            location = make_printable(response.headers.get("location", "nowhere"))
             return AgentError(f"redirects to {location} ({status}): redirects are not followed, use that address instead")
-        details = f"{status} {printable(answer)}".strip()
+        details = f"{status} {make_printable(answer)}".strip()
         if status in UNAVAILABLE:
             wait = retry_after(response.headers, b"") if status in OVERLOADED else None
             return _RetryableError(f"is unavailable ({details})", may_be_processed=wait is None, retry_after=wait)
@@ -170,7 +170,7 @@ async def _body(response: httpx2.Response) -> bytes:
     """Return an answer's bytes. Raises AgentError if they are encoded or exceed MAX_BYTES."""
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
-        raise AgentError(f"answered with content-encoding {printable(encoding, 40)}, though identity was requested")
+        raise AgentError(f"answered with content-encoding {make_printable(encoding, 40)}, though identity was requested")
     chunks, size = [], 0
     try:
         async for chunk in response.aiter_raw():

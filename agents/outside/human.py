@@ -16,7 +16,7 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 
 __all__ = ["Human"]
 
@@ -89,7 +89,7 @@ class Human(BaseAgent):
 
     async def _read_reply(self, terminal: int) -> str:
         """Prompt for a reply and return it."""
-        with _typing(terminal):
+        with _edit_lines(terminal):
             _write(terminal, "you: ")
             line = await self._read_line(terminal)
             if line.strip() != FENCE:
@@ -121,7 +121,7 @@ def _terminal() -> Iterator[int]:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        raise InputError("human needs a terminal, and there is none") from None
+        raise InputError("human needs a terminal; this process has none") from None
     try:
         yield terminal
     finally:
@@ -129,7 +129,7 @@ def _terminal() -> Iterator[int]:
 
 
 @contextmanager
-def _typing(terminal: int) -> Iterator[None]:
+def _edit_lines(terminal: int) -> Iterator[None]:
     """Let the person edit lines, and read Ctrl-C as a character. Discard input typed before the message appeared."""
     before = termios.tcgetattr(terminal)
     during = termios.tcgetattr(terminal)
@@ -146,7 +146,7 @@ def _typing(terminal: int) -> Iterator[None]:
 
 def _write(terminal: int, text: str) -> None:
     """Write untrusted text, with control characters made visible."""
-    data = visible(text).encode("utf-8", "replace")
+    data = escape_invisible(text).encode("utf-8", "replace")
     while data:
         try:
             data = data[os.write(terminal, data) :]

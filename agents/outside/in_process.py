@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol, final
 import trio
 
 from longspan.agents.base import AgentError, Reply
-from longspan.agents.outside.bridge import plain, with_usage
-from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
+from longspan.agents.outside.bridge import to_plain, with_usage
+from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read_answer
 from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import one_line
@@ -103,10 +103,10 @@ class InProcessAgent(OutsideAgent):
     def thread(self, thread: Home | None) -> None:
         self._process.thread = thread
 
-    def parsed(self, answer: dict[str, Any], call: str = "reply", kind: type[WorkAnswer] = ReplyAnswer) -> Reply:
+    def parse_answer(self, answer: dict[str, Any], call: str = "reply", kind: type[WorkAnswer] = ReplyAnswer) -> Reply:
         """Return a call's result, a dict, as a Reply, validated like the answer of an agent in another process. Raises AgentError."""
         try:
-            return read(json.dumps(with_usage(answer), allow_nan=False, default=plain).encode(), kind).reply(self.rates)
+            return read_answer(json.dumps(with_usage(answer), allow_nan=False, default=to_plain).encode(), kind).reply(self.rates)
         except AgentError as error:
             raise AgentError(f"{self.name}: {call}: {error}") from error.__cause__
         except (TypeError, ValueError, RecursionError) as error:

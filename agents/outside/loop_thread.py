@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop of its own. A user's object lives there from its constructor to its end."""
+"""A thread with its own asyncio loop. A user's object lives there from its constructor to its end."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from longspan.simulator.base.closing import end_before_exit, report_failure
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.hard_exit import LOOPS
 
-__all__ = ["LoopThread", "wait"]
+__all__ = ["LoopThread", "wait_for"]
 
 T = TypeVar("T")
 
 CANCEL_SECONDS: Final = 2.0
-"""Seconds that a cancelled asyncio task has to clean up."""
+"""The seconds that a cancelled asyncio task has to clean up."""
 
 CLOSE_SECONDS: Final = 5.0
-"""Seconds that the tasks which are left at the end have to be cancelled."""
+"""The seconds for cancelling tasks that are left at the end."""
 
 
 @final
 class LoopThread:
-    """Calls functions, always in the same thread. Awaitables that they return are awaited by one asyncio loop, at the same time.
+    """Calls functions, always in the same thread. One asyncio loop awaits the awaitables that they return, concurrently.
 
-    The loop also runs between calls. It stands still while a function is called, so that plain code may use `asyncio.run`. `name`
+    The loop also runs between calls. It stops during a call of a function, so that synchronous code may use `asyncio.run`. `name`
     identifies the object that lives there.
     """
 
@@ -45,45 +45,45 @@ class LoopThread:
         self._service = service = _Service(name)
         _services.add(service)
         threading.Thread(target=service.run, name="longspan: an agent", daemon=True).start()
-        weakref.finalize(self, service.stop).atexit = False  # where nobody calls `close`; at exit, `_end_all` also waits
+        weakref.finalize(self, service.stop).atexit = False  # in case `close` is never called; at exit, `_end_all` also waits
 
     def call_now(self, function: Callable[[], Any]) -> Any:
-        """Call a function, and block until it has returned."""
+        """Call a function, and block until it returns."""
         return self._service.start(function).done.result().unwrap()
 
     async def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function, and return its result, once that has been awaited if it is an awaitable.
+        """Call a function, and return its result, awaited if it is awaitable.
 
-        If this is cancelled, the task that awaits is cancelled too. Code that does not await cannot be: it is left to itself.
+        Cancelling this cancels the awaiting task too. Synchronous code cannot be cancelled: it keeps running.
         """
         job = self._service.start(function)
         try:
-            await wait(job.done)
+            await wait_for(job.done)
         finally:
             if not job.done.done():
                 job.cancelled = True
                 self._service.loop.call_soon_threadsafe(job.cancel)
                 if job.task is not None:
                     with trio.move_on_after(CANCEL_SECONDS, shield=True):
-                        await wait(job.done)
+                        await wait_for(job.done)
         return job.done.result().unwrap()
 
     async def close(self) -> None:
-        """Cancel all tasks that are left, and close the loop.
+        """Cancel the remaining tasks, and close the loop.
 
-        Raises AgentError if that fails, if it takes more than CLOSE_SECONDS, and at once if a call never returned.
+        Raises AgentError if that fails or takes more than CLOSE_SECONDS, and immediately if a call never returned.
         """
         self._service.stop()
         if not self._service.is_stuck:
             with trio.move_on_after(CLOSE_SECONDS):
-                await wait(self._service.ended)
+                await wait_for(self._service.ended)
         if problem := self._service.leave():
             raise AgentError(problem)
 
 
 @final
 class _Service:
-    """A loop and the jobs for it. It knows nothing of its LoopThread, so that it ends where nobody uses that any more."""
+    """A loop and the jobs for it. It has no reference to its LoopThread, so that it ends when that is garbage-collected."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -92,7 +92,7 @@ class _Service:
         self._jobs: asyncio.Queue[_Job | None] = asyncio.Queue()
         self._newest: Future[Any] | None = None
         self._stopped = False
-        # asyncio's own one is shut down in a thread, which Python 3.12 refuses to start once the interpreter exits
+        # asyncio would shut down its own executor in a new thread, and Python 3.12 starts none once the interpreter exits
         self._executor = ThreadPoolExecutor(thread_name_prefix="asyncio")
         self.loop.set_default_executor(self._executor)
 
@@ -102,20 +102,20 @@ class _Service:
         return self._newest is not None and not self._newest.done()
 
     def start(self, function: Callable[[], Any]) -> _Job:
-        """Have the thread call a function."""
+        """Queue a function for the thread to call."""
         job = _Job(function)
         self._newest = job.done
         self.loop.call_soon_threadsafe(self._jobs.put_nowait, job)
         return job
 
     def stop(self) -> None:
-        """Have the thread end once it has called the functions before."""
+        """Make the thread end after the functions that are queued already."""
         if not self._stopped:
             self._stopped = True
             self.loop.call_soon_threadsafe(self._jobs.put_nowait, None)
 
     def leave(self) -> str:
-        """Leave the thread to itself, whether or not it has ended. Return what is wrong, if anything."""
+        """Stop tracking the thread, whether or not it has ended. Return the problem with it, or ""."""
         _services.discard(self)
         if not self.ended.done():
             return f"{self._name}: its thread did not end: {'a call has' if self.is_stuck else 'calls or tasks have'} not returned"
@@ -123,7 +123,7 @@ class _Service:
         return "" if error is None else f"{self._name}: its asyncio loop ended with {one_line(error)}"
 
     def run(self) -> None:
-        """Do jobs until there comes None, then end the loop."""
+        """Run jobs until the queue yields None, then close the loop."""
         try:
             with closing(self.loop):
                 self._work()
@@ -141,21 +141,21 @@ class _Service:
             if job is None:
                 break
             job.run(self.loop)
-            del job  # it holds the user's object
+            del job  # it references the user's object
 
     def _run_until_complete(self, task: asyncio.Task[T]) -> T:
         while not task.done():
-            with suppress(SystemExit, KeyboardInterrupt, RuntimeError):  # another task raises one, or stops the loop
+            with suppress(SystemExit, KeyboardInterrupt, RuntimeError):  # another task may raise one, or stop the loop
                 self.loop.run_until_complete(task)
         return task.result()
 
 
 _services: Final[set[_Service]] = set()
-"""Those whose threads may still run."""
+"""The services whose threads may still run."""
 
 
 def _end_all() -> None:
-    """End all loops, and wait for their threads."""
+    """End all loops and wait for their threads."""
     left = list(_services)
     for service in left:
         service.stop()
@@ -166,12 +166,12 @@ def _end_all() -> None:
 
 
 end_before_exit(_end_all)
-os.register_at_fork(after_in_child=_services.clear)  # a child does not have its parent's threads
+os.register_at_fork(after_in_child=_services.clear)  # a forked child has none of its parent's threads
 
 
 @final
 class _Job:
-    """A function to call. `done` gets the outcome; `task` awaits the function's result."""
+    """A function to call. `done` receives the outcome; `task` awaits the function's result."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.done: Future[outcome.Outcome[Any]] = Future()
@@ -181,9 +181,9 @@ class _Job:
         self._context = copy_context()
 
     def run(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the function in the loop's thread, and start awaiting its result. Errors of whatever class are an outcome."""
+        """Call the function in the loop's thread, and start awaiting its result. Errors of any class are an outcome."""
         result: outcome.Outcome[Any] = outcome.Error(asyncio.CancelledError())
-        function, self._function = self._function, _nothing  # it may hold the agent, which holds the thread
+        function, self._function = self._function, _nothing  # drop the reference cycle: function, agent, thread
         if not self.cancelled:
             result = outcome.capture(self._context.run, function)
         del function
@@ -214,7 +214,7 @@ async def _result_of(awaitable: Awaitable[Any]) -> Any:
 
 
 async def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel all other tasks, and close the generators that they leave. Raises what a task raised instead of ending."""
+    """Cancel all other tasks, and close their async generators. Raises the exception of a task that did not end cleanly."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -225,12 +225,12 @@ async def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
             raise error
 
 
-async def wait(done: Future[Any]) -> None:
+async def wait_for(done: Future[Any]) -> None:
     """Wait until a thread has set a result."""
     event, token = trio.Event(), trio.lowlevel.current_trio_token()
 
     def wake(_: Future[Any]) -> None:
-        with suppress(trio.RunFinishedError):  # the run ended meanwhile: nobody waits any more
+        with suppress(trio.RunFinishedError):  # the run has ended, so no task waits for the result
             token.run_sync_soon(event.set)
 
     done.add_done_callback(wake)

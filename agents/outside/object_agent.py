@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from longspan.agents.base import AgentError, BaseAgent, InputError, Message, Reply, Usage
-from longspan.agents.outside.counts import dropped, priced
+from longspan.agents.outside.counts import drop_reply, price_reply
 from longspan.agents.outside.in_process import Home, InProcessAgent
 from longspan.agents.outside.protocol import WorkAnswer
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
@@ -29,7 +30,7 @@ class ObjectAgent(InProcessAgent):
     def object(self) -> Any:
         """The object. The first access may raise AgentError, or InputError if it has no method `reply`."""
         if self._made is None:
-            self._made = self._checked(self.run_now("its constructor", self._make))
+            self._made = self._check_made(self.run_now("its constructor", self._make))
         return self._made
 
     @property
@@ -53,11 +54,12 @@ class ObjectAgent(InProcessAgent):
         return getattr(self.object, "repeatable", False) is True
 
     async def reply(self, message: Message) -> Reply:
-        answer = await self.call("reply", message)
+        await self.begin("reply")
+        answer = await self.run("reply", partial(self.object.reply, message))
         if isinstance(answer, str):
             return Reply(answer)
         if isinstance(answer, dict):
-            return self.parsed(answer)
+            return self.parse_answer(answer)
         if not isinstance(answer, Reply):
             what = f"reply returned {type(answer).__name__}"
             raise AgentError(f"{self.name}: {what}; it must return a str, a dict with text, usage and trace, or a longspan.Reply")
@@ -65,11 +67,11 @@ class ObjectAgent(InProcessAgent):
         for name, kind in expected.items():
             if not isinstance(getattr(answer, name), kind):
                 raise AgentError(f"{self.name}: reply returned a Reply whose {name} is {type(getattr(answer, name)).__name__}")
-        return priced(answer, self.rates)
+        return price_reply(answer, self.rates)
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
         if not self.observes:
-            return dropped(await self.reply(message))
+            return drop_reply(await self.reply(message))
         took = await self.call("observe", message, reply)
         return took if isinstance(took, Reply) else None
 
@@ -79,7 +81,7 @@ class ObjectAgent(InProcessAgent):
         else:
             if self.has("close"):
                 await self.call("close")
-            self._made = self._checked(await self.run("its constructor", self._make))
+            self._made = self._check_made(await self.run("its constructor", self._make))
 
     async def save(self, folder: Any) -> None:
         if self.has_snapshots:
@@ -98,11 +100,11 @@ class ObjectAgent(InProcessAgent):
     async def consolidate(self, at: datetime) -> Reply | None:
         answer = await self.call("consolidate", at)
         if answer is None or isinstance(answer, Reply):
-            return answer and priced(answer, self.rates)
+            return answer and price_reply(answer, self.rates)
         if not isinstance(answer, dict):
             what = f"consolidate returned {type(answer).__name__}"
             raise AgentError(f"{self.name}: {what}; it must return nothing, or a dict with usage, cost_usd and trace")
-        return self.parsed(answer, "consolidate", WorkAnswer)
+        return self.parse_answer(answer, "consolidate", WorkAnswer)
 
     async def mark(self) -> None:
         await self.call("mark")
@@ -124,10 +126,13 @@ class ObjectAgent(InProcessAgent):
 
     async def call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the object and await its result."""
-        target = self.object
-        return await self.run(name, lambda: getattr(target, name)(*arguments))
+        await self.begin(name)
+        return await self.run(name, partial(getattr(self.object, name), *arguments))
 
-    def _checked(self, made: Any) -> Any:
+    async def begin(self, name: str) -> None:
+        """Prepare the object for a call of a method. The default does nothing."""
+
+    def _check_made(self, made: Any) -> Any:
         """Return the object made. Raises InputError if it has no method `reply`, or one with other parameters."""
         if not callable(getattr(made, "reply", None)):
             raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")

@@ -14,8 +14,8 @@ import trio
 from trio.abc import ReceiveStream, SendStream
 
 from longspan.agents.base import AgentError
-from longspan.agents.outside.protocol import MAX_BYTES, printable
-from longspan.simulator.subject.agent_log import CRASH, agent_log, telling
+from longspan.agents.outside.protocol import MAX_BYTES, make_printable
+from longspan.simulator.subject.agent_log import CRASH, agent_log, pick_telling_lines
 
 __all__ = ["ADVICE", "Program"]
 
@@ -36,7 +36,7 @@ ADVICE: Final = "standard output is for answers, one line each; write everything
 _CLOSED: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
-class _Running(NamedTuple):
+class _RunningProgram(NamedTuple):
     """A started program, its three pipes, and the guard that leads its process group."""
 
     guard: trio.Process
@@ -58,7 +58,7 @@ class Program:
         self._command = command
         self._environment = environment
         self._folder = folder
-        self._running: _Running | None = None
+        self._running: _RunningProgram | None = None
         self._unread = b""
         self._log = agent_log()
         self.pids: list[int] = []
@@ -66,11 +66,11 @@ class Program:
     @property
     def stderr_hint(self) -> str:
         """The last line of standard error, or Python's report of a crash, for error messages; empty without output."""
-        lines = telling(self._log.last_lines, 1)
+        lines = pick_telling_lines(self._log.last_lines, 1)
         if not lines:
             return ""
         where = "" if lines[0].startswith(CRASH) else "its last line "
-        return f"; {where}on standard error: {printable(lines[0])}"
+        return f"; {where}on standard error: {make_printable(lines[0])}"
 
     async def ask(self, line: bytes) -> bytes:
         """Send a line and return the answer, skipping blank lines. Raises AgentError without an answer."""
@@ -79,7 +79,7 @@ class Program:
             if self._running is None:
                 self._running = await self._start()
             if self._unread.strip():
-                raise AgentError(f"wrote more than one line for one request: {printable(self._unread)}; {ADVICE}")
+                raise AgentError(f"wrote more than one line for one request: {make_printable(self._unread)}; {ADVICE}")
             answer = await self._exchange(self._running, line)
             return answer
         finally:
@@ -137,7 +137,7 @@ class Program:
                 if stream is not None:
                     await trio.aclose_forcefully(stream)
 
-    async def _start(self) -> _Running:
+    async def _start(self) -> _RunningProgram:
         self._log.begin()
         guard = await trio.lowlevel.open_process(GUARD, stdin=subprocess.PIPE, process_group=0)
         try:
@@ -156,9 +156,9 @@ class Program:
         stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
         if stdin is None or stdout is None or stderr is None:
             raise AgentError("cannot be started: it has no pipes")
-        return _Running(guard, process, stdin, stdout, stderr)
+        return _RunningProgram(guard, process, stdin, stdout, stderr)
 
-    async def _exchange(self, running: _Running, line: bytes) -> bytes:
+    async def _exchange(self, running: _RunningProgram, line: bytes) -> bytes:
         answer: bytes | None = None
         problem: AgentError | None = None
         async with trio.open_nursery() as around:
@@ -178,7 +178,7 @@ class Program:
             raise await self._explain_exit(running)
         return answer
 
-    async def _read_line(self, running: _Running, max_bytes: int = MAX_BYTES) -> bytes | None:
+    async def _read_line(self, running: _RunningProgram, max_bytes: int = MAX_BYTES) -> bytes | None:
         """Return the next line of output that is not blank, None at the end."""
         while True:
             chunks, size = [self._unread], len(self._unread)
@@ -199,13 +199,13 @@ class Program:
                 return line
             await trio.lowlevel.checkpoint()
 
-    async def _drain(self, running: _Running) -> None:
+    async def _drain(self, running: _RunningProgram) -> None:
         """Read standard error until it ends."""
         with suppress(*_CLOSED):
             async for chunk in running.stderr:
                 self._log.write(bytes(chunk))
 
-    async def _explain_exit(self, running: _Running) -> AgentError:
+    async def _explain_exit(self, running: _RunningProgram) -> AgentError:
         """Return the error for output that has ended."""
         process = running.process
         with trio.move_on_after(EXIT_SECONDS):
@@ -222,7 +222,7 @@ class Program:
         return AgentError(f"{event} before it answered{self.stderr_hint}")
 
 
-async def _send(running: _Running, line: bytes) -> None:
+async def _send(running: _RunningProgram, line: bytes) -> None:
     """Send a line. If the program has closed its input, the missing answer will show it."""
     with suppress(*_CLOSED):
         await running.stdin.send_all(line)

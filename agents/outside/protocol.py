@@ -1,4 +1,4 @@
-"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/connecting.md).
+"""longspan's protocol with agents in another process: requests and answers are JSON objects (docs/guides/connecting.md).
 
 Answers are untrusted: this module limits their size and validates them before any other code sees them.
 """
@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, Literal, NoReturn, Self, TypeVar, fina
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, model_validator
 
-from longspan.agents.outside.counts import Counts, Dollars, priced
+from longspan.agents.outside.counts import Counts, Dollars, price_reply
 from longspan.simulator.base.errors import AgentError, first_problem
-from longspan.simulator.base.keys import MAX_LENGTH, redacted, redacted_in
+from longspan.simulator.base.keys import MAX_LENGTH, redact, redact_json
 from longspan.simulator.contract.messages import Reply
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.traces import Trace, TracePart
@@ -25,7 +25,7 @@ __all__ = [
     "MAX_CONTAINERS",
     "VERSION",
     "Ability",
-    "Answer",
+    "AgentAnswer",
     "Call",
     "EmptyAnswer",
     "HelloAnswer",
@@ -34,10 +34,10 @@ __all__ = [
     "SaveAnswer",
     "WorkAnswer",
     "check_parts",
-    "decode",
+    "decode_json",
     "encode_request",
-    "printable",
-    "read",
+    "make_printable",
+    "read_answer",
 ]
 
 VERSION: Final = 1
@@ -73,14 +73,14 @@ class RemoteError(Exception):
         return f"\n{self.args[0]}"
 
 
-class Answer(BaseModel):
+class AgentAnswer(BaseModel):
     """An answer. Unknown keys are rejected as probable typos."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 @final
-class HelloAnswer(Answer):
+class HelloAnswer(AgentAnswer):
     """The answer to `hello`.
 
     It lists the supported calls, and declares whether a repeated turn id is the same request and whether a memory's search changes nothing.
@@ -127,7 +127,7 @@ def _require_others(besides: dict[str, Counts] | None) -> dict[str, Counts] | No
     return besides
 
 
-class WorkAnswer(Answer):
+class WorkAnswer(AgentAnswer):
     """The answer to `consolidate`: its usage, cost and trace."""
 
     usage: Counts | None = None
@@ -154,7 +154,7 @@ class WorkAnswer(Answer):
         besides = self.besides or {}
         used = {part: each.usage for part, each in besides.items()}
         reply = Reply("", usage, self.trace, used, self.cost_usd, measured=self.measured or {})
-        return priced(reply, rates, counts, besides)
+        return price_reply(reply, rates, counts, besides)
 
 
 @final
@@ -170,18 +170,18 @@ class ReplyAnswer(WorkAnswer):
 
 
 @final
-class SaveAnswer(Answer):
+class SaveAnswer(AgentAnswer):
     """The answer to `save`: everything that `load` needs, as any JSON."""
 
     state: Any = None
 
 
 @final
-class EmptyAnswer(Answer):
+class EmptyAnswer(AgentAnswer):
     """The answer to all other calls."""
 
 
-Kind = TypeVar("Kind", bound=Answer)
+Kind = TypeVar("Kind", bound=AgentAnswer)
 
 
 def encode_request(call: Call, conversation: str, fields: dict[str, Any]) -> bytes:
@@ -189,14 +189,14 @@ def encode_request(call: Call, conversation: str, fields: dict[str, Any]) -> byt
     return json.dumps({"call": call, "conversation": conversation, **fields}).encode() + b"\n"
 
 
-def read(answer: bytes, kind: type[Kind]) -> Kind:
+def read_answer(answer: bytes, kind: type[Kind]) -> Kind:
     """Parse an answer of type `kind`. Raises AgentError if it is invalid or reports an error."""
-    value = decode(answer)
+    value = decode_json(answer)
     if not isinstance(value, dict):
-        raise AgentError(f"answered with {_type_name(value)}, expected a JSON object: {printable(answer)}")
+        raise AgentError(f"answered with {_type_name(value)}, expected a JSON object: {make_printable(answer)}")
     if "error" in value:
         message, trace = value["error"], value.get("traceback")
-        shown = printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
+        shown = make_printable(message if isinstance(message, str) else json.dumps(message)) or "no reason given"
         raise AgentError(f"failed: {shown}") from (RemoteError(trace[-MAX_TRACEBACK:]) if isinstance(trace, str) else None)
     try:
         return kind.model_validate(value)
@@ -204,21 +204,21 @@ def read(answer: bytes, kind: type[Kind]) -> Kind:
         problem, unknown = first_problem(error), [name for name in value if name not in kind.model_fields]
         if "text" in kind.model_fields.keys() - value.keys() and unknown:
             problem = f"{unknown[0]}: unknown key; did you mean text?"
-        raise AgentError(f"gave an invalid answer: {printable(problem)}") from None
+        raise AgentError(f"gave an invalid answer: {make_printable(problem)}") from None
 
 
-def decode(text: bytes) -> Any:
+def decode_json(text: bytes) -> Any:
     """Parse JSON of limited size and depth, and redact keys. A lone surrogate becomes "?". Raises AgentError if it is invalid."""
     check_parts(text, MAX_CONTAINERS)
     try:
         value = json.loads(text.decode("utf-8"), parse_constant=_reject_constant, parse_float=_finite_number)
     except UnicodeDecodeError:
-        raise AgentError(f"answered with something that is not UTF-8: {printable(text)}") from None
+        raise AgentError(f"answered with something that is not UTF-8: {make_printable(text)}") from None
     except (ValueError, RecursionError):
-        raise AgentError(f"answered with something that is not JSON: {printable(text) or 'nothing'}") from None
+        raise AgentError(f"answered with something that is not JSON: {make_printable(text) or 'nothing'}") from None
     if _depth(value) > MAX_DEPTH:
         raise AgentError(f"answered with objects or lists more than {MAX_DEPTH} deep")
-    return redacted_in(json.loads(_compact(value)) if SURROGATE.search(text) else value)
+    return redact_json(json.loads(_compact(value)) if SURROGATE.search(text) else value)
 
 
 def check_parts(text: bytes, most: int) -> None:
@@ -229,11 +229,11 @@ def check_parts(text: bytes, most: int) -> None:
             raise AgentError(f"answered with more than {most:,} objects and lists")
 
 
-def printable(text: bytes | str, limit: int = 200) -> str:
+def make_printable(text: bytes | str, limit: int = 200) -> str:
     """Return the start of untrusted text as one line without control characters and keys, at most `limit` characters long."""
     start = text[: 4 * limit + MAX_LENGTH]  # long enough not to cut, and thus miss, a key in the part shown
     start = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
-    words = " ".join(redacted(start).split())
+    words = " ".join(redact(start).split())
     shown = "".join(character if character.isprintable() else "�" for character in words)
     return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
 

@@ -16,26 +16,26 @@ import trio
 from pydantic import Field
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply
-from longspan.agents.outside.counts import dropped, models_at
+from longspan.agents.outside.counts import drop_reply, models_at
 from longspan.agents.outside.protocol import (
     VERSION,
     Ability,
-    Answer,
+    AgentAnswer,
     Call,
     EmptyAnswer,
     HelloAnswer,
     ReplyAnswer,
     SaveAnswer,
     WorkAnswer,
-    decode,
+    decode_json,
     encode_request,
-    read,
+    read_answer,
 )
 from longspan.agents.prices import PriceOptions
 from longspan.simulator.subject.ledger import Rates
-from longspan.simulator.subject.telemetry import traceparent
+from longspan.simulator.subject.telemetry import current_traceparent
 
-__all__ = ["CLOSE_SECONDS", "OutsideAgent", "RemoteAgent", "RemoteOptions", "Request", "processors", "too_slow"]
+__all__ = ["CLOSE_SECONDS", "OutsideAgent", "RemoteAgent", "RemoteOptions", "Request", "count_processors", "too_slow"]
 
 CLOSE_SECONDS: Final = 5.0
 """Seconds for an agent to answer `close`."""
@@ -46,17 +46,17 @@ STATE: Final = "state.json"
 FILES: Final = "files"
 """The snapshot folder that an agent on this machine may write to."""
 
-Kind = TypeVar("Kind", bound=Answer)
+Kind = TypeVar("Kind", bound=AgentAnswer)
 
 
 class RemoteOptions(PriceOptions):
     """Limits and prices of a user's agent."""
 
     timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
-    """The most seconds that a call may take. A call that takes longer ends the conversation."""
+    """Maximum seconds for a call. A call that takes longer ends the conversation."""
     at_once: int | None = Field(default=None, ge=1, le=10_000)
-    """The most conversations held at the same time in one process. Default: no limit, or the number of processors where each conversation
-    has a process of its own."""
+    """The most concurrent conversations in one process. Default: no limit, or the number of processors if each conversation has its own
+    process."""
 
 
 class Request(NamedTuple):
@@ -154,7 +154,7 @@ class RemoteAgent(OutsideAgent):
     async def observe(self, message: Message, reply: str) -> Reply | None:
         await self.at(message.sent_at)
         if not self.can("observe"):
-            return dropped(await self.reply(message))
+            return drop_reply(await self.reply(message))
         await self.ask("observe", EmptyAnswer, **_fields(message), reply=reply)
         return None
 
@@ -243,7 +243,7 @@ class RemoteAgent(OutsideAgent):
 
     async def ask(self, call: Call, kind: type[Kind], **fields: Any) -> Kind:
         """Return the agent's answer to a call. Raises AgentError that names the agent and the call."""
-        if self.told_traceparent and (name := traceparent()) is not None:
+        if self.told_traceparent and (name := current_traceparent()) is not None:
             fields["traceparent"] = name
         repeatable = call not in ("reply", "observe", "consolidate", "forget") or self.repeatable
         request = Request(call, encode_request(call, self._conversation, fields), repeatable, self.now)
@@ -252,7 +252,7 @@ class RemoteAgent(OutsideAgent):
             with trio.fail_after(self._timeout):
                 answer = await self.exchange(request)
             answered = True
-            return read(answer, kind)
+            return read_answer(answer, kind)
         except trio.TooSlowError:
             problem = too_slow(self._timeout, self.stderr_hint)
         except AgentError as error:
@@ -267,7 +267,7 @@ def too_slow(seconds: float, hint: str = "") -> str:
     return f"no complete answer within {seconds:g} s{hint}; set ?timeout=SECONDS if it needs longer"
 
 
-def processors() -> int:
+def count_processors() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -279,7 +279,7 @@ def _fields(message: Message) -> dict[str, str]:
 async def _read_snapshot(path: Path) -> tuple[Any, datetime | None]:
     """Return a snapshot's state and virtual time. Raises AgentError if it is invalid."""
     try:
-        snapshot = decode(await trio.Path(path).read_bytes())
+        snapshot = decode_json(await trio.Path(path).read_bytes())
         now = snapshot["now"]
         return snapshot["state"], datetime.fromisoformat(now) if now is not None else None
     except OSError as error:

@@ -19,16 +19,16 @@ import trio
 from pydantic import ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, InputError, Message, Reply
-from longspan.agents.models.core import stamped
+from longspan.agents.models.core import stamp_message
 from longspan.agents.outside.bridge import as_usage
-from longspan.agents.outside.counts import Counts, dropped, priced, sum_of
+from longspan.agents.outside.counts import Counts, drop_reply, price_reply, sum_of
 from longspan.agents.outside.in_process import InProcessAgent
 from longspan.agents.outside.loop_thread import LoopThread
-from longspan.agents.outside.protocol import decode, printable
+from longspan.agents.outside.protocol import decode_json, make_printable
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.base.keys import redacted
-from longspan.simulator.suite.plugins import find_object
+from longspan.simulator.base.keys import redact
+from longspan.simulator.contract.plugins import find_object
 
 __all__ = ["RunnableAgent"]
 
@@ -59,10 +59,10 @@ class RunnableAgent(InProcessAgent):
         named = find_object("runnable", target)
         is_shared = _is_runnable(named)
         name = f"runnable:{target}"
-        super().__init__(name, settings, _shared_thread(target.partition(":")[0]) if is_shared else LoopThread(name))
+        super().__init__(name, settings, _share_thread(target.partition(":")[0]) if is_shared else LoopThread(name))
         self._settings = settings
         self._is_shared = is_shared
-        self._object = named if is_shared else self._made(named)
+        self._object = named if is_shared else self._make_object(named)
         self._is_graph = "messages" in (getattr(self._object, "channels", None) or ())
         self._has_checkpointer = self._is_graph and bool(getattr(self._object, "checkpointer", None))
         if settings.history and self._has_checkpointer:
@@ -87,25 +87,25 @@ class RunnableAgent(InProcessAgent):
         return self._keeps_history or (self._has_checkpointer and self._settings.observe)
 
     async def reply(self, message: Message) -> Reply:
-        messages = [*self._before(message), self._said(message)]
+        messages = [*self._before(message), self._make_message(message)]
         sent = {"messages": messages} if self._is_graph else messages if self._keeps_history else messages[-1]["content"]
         config = self._config(message)
         returned = await self.run("invoke", lambda: _invoke(self._object, sent, config))
         reply = self._read(returned)
-        reply = replace(reply, text=redacted(reply.text))  # snapshots keep it
+        reply = replace(reply, text=redact(reply.text))  # snapshots keep it
         if self._keeps_history:
             self._history = [*messages, {"role": "assistant", "content": reply.text, "id": f"{message.turn_id}/reply"}]
         return reply
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
-        turn = [self._said(message), {"role": "assistant", "content": reply, "id": f"{message.turn_id}/reply"}]
+        turn = [self._make_message(message), {"role": "assistant", "content": reply, "id": f"{message.turn_id}/reply"}]
         if self._keeps_history:
             self._history = [*self._before(message), *turn]
         elif self.observes:
             config = self._config(message)
             await self.run("update_state", lambda: self._object.aupdate_state(config, {"messages": turn}, as_node="__start__"))
         else:
-            return dropped(await self.reply(message))
+            return drop_reply(await self.reply(message))
         return None
 
     async def reset(self) -> None:
@@ -117,7 +117,7 @@ class RunnableAgent(InProcessAgent):
 
     async def load(self, folder: Path) -> None:
         try:
-            history = decode(await trio.Path(folder / HISTORY).read_bytes())
+            history = decode_json(await trio.Path(folder / HISTORY).read_bytes())
         except (OSError, AgentError):
             history = None
         if not self.has_snapshots or not isinstance(history, list) or not all(map(_is_message, history)):
@@ -128,7 +128,7 @@ class RunnableAgent(InProcessAgent):
         if self.thread is not None and not self._is_shared:
             await self.thread.close()
 
-    def _made(self, function: Any) -> Any:
+    def _make_object(self, function: Any) -> Any:
         """Return the object that a function of the module creates, awaited if it is async."""
         if not callable(function):
             raise InputError(f"{self.name} has neither ainvoke nor invoke; name a runnable, or a function that returns one")
@@ -141,8 +141,8 @@ class RunnableAgent(InProcessAgent):
         """Return the messages before this one, which may be a repetition."""
         return [each for each in self._history if each["id"] not in (message.turn_id, f"{message.turn_id}/reply")]
 
-    def _said(self, message: Message) -> _Message:
-        text = stamped(message.text, message.sent_at) if self._settings.timestamps else message.text
+    def _make_message(self, message: Message) -> _Message:
+        text = stamp_message(message.text, message.sent_at) if self._settings.timestamps else message.text
         return {"role": "user", "content": text, "id": message.turn_id}
 
     def _config(self, message: Message) -> dict[str, Any]:
@@ -155,24 +155,24 @@ class RunnableAgent(InProcessAgent):
         if isinstance(returned, str):
             return Reply(returned)
         if isinstance(returned, dict) and "text" in returned:
-            return self.parsed(returned)
+            return self.parse_answer(returned)
         messages = _new(returned.get("messages")) if isinstance(returned, Mapping) else [returned]
         text = _text(messages[-1]) if messages else None
         if text is None:
             keys = f" with the keys {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else ""
-            what = printable(f"{type(returned).__name__}{keys}")
+            what = make_printable(f"{type(returned).__name__}{keys}")
             raise AgentError(f"{self.name}: invoke returned {what}, expected text, a message, or a state whose last message is a reply")
         try:
             counts = [each for each in map(_counts, messages) if each is not None]
         except (ValidationError, TypeError) as error:
-            problem = printable(first_problem(error) if isinstance(error, ValidationError) else str(error))
+            problem = make_printable(first_problem(error) if isinstance(error, ValidationError) else str(error))
             raise AgentError(f"{self.name}: invoke returned a message with invalid usage: {problem}") from None
         usage = sum_of(each.usage for each in counts) if counts else None
-        return priced(Reply(text, usage), self.rates, counts)
+        return price_reply(Reply(text, usage), self.rates, counts)
 
 
 @cache
-def _shared_thread(module: str) -> LoopThread:
+def _share_thread(module: str) -> LoopThread:
     """Return the thread for objects of a module. It lives as long as they do, since their clients may belong to its loop."""
     return LoopThread(f"runnable:{module}")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Message, Reply, Tokens
-from longspan.simulator.grading.matching import number
+from longspan.simulator.base.words import number
 
 __all__ = ["Notebook"]
 
@@ -76,7 +76,7 @@ class NotedTurn(NamedTuple):
         return _estimate(self.text) + _estimate(self.reply)
 
 
-class Sentence(NamedTuple):
+class IndexedSentence(NamedTuple):
     """An indexed sentence: its text, the stems of its words, and its turn."""
 
     text: str
@@ -89,7 +89,7 @@ class Match(NamedTuple):
 
     score: float
     number: int
-    sentence: Sentence
+    sentence: IndexedSentence
 
 
 @final
@@ -167,7 +167,7 @@ class Notebook(BaseAgent):
     def _clear(self) -> None:
         self._turns: dict[str, NotedTurn] = {}
         self._tokens = 0
-        self._sentences: dict[int, Sentence] = {}
+        self._sentences: dict[int, IndexedSentence] = {}
         self._next = 0
         self._words = 0
         self._index: dict[str, dict[int, None]] = {}
@@ -188,7 +188,7 @@ class Notebook(BaseAgent):
         for line, is_question in () if question and _options(text) else lines:
             for sentence in () if is_question else _sentences(line):
                 if stems := frozenset(_stems(sentence)):
-                    self._sentences[self._next] = Sentence(sentence, stems, turn_id)
+                    self._sentences[self._next] = IndexedSentence(sentence, stems, turn_id)
                     self._words += len(stems)
                     for stem in stems:
                         self._index.setdefault(stem, {})[self._next] = None

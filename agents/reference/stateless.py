@@ -9,9 +9,9 @@ from typing import final
 from longspan.agents.base import AgentError, MemorylessAgent, Message, Reply
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.base.installed import SCENARIOS, installed
+from longspan.simulator.base.installed import SCENARIOS, find_entry_points
+from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.suite.plugins import installed_scenarios
 
 __all__ = ["Stateless"]
 
@@ -32,7 +32,7 @@ class Stateless(MemorylessAgent):
     @cached_property
     def _scenarios(self) -> Sequence[Scenario]:
         """The installed scenarios that need no parameters."""
-        return list(installed_scenarios({name: {} for name in installed(SCENARIOS)}).values())
+        return list(installed_scenarios({name: {} for name in find_entry_points(SCENARIOS)}).values())
 
     async def reply(self, message: Message) -> Reply:
         """Answer with the first scenario's guess. Raises AgentError if a guess fails."""

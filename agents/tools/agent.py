@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, InputError, Message, Reply, Usage
 from longspan.agents.models.core import Core, core_environment, make_core
-from longspan.agents.outside.remote import processors
-from longspan.agents.tools.chat import ToolChat, ToolOptions
+from longspan.agents.outside.remote import count_processors
 from longspan.agents.tools.kept_server import KeptServer, ServerCall
 from longspan.agents.tools.memories import Memory
 from longspan.agents.tools.server import McpServer
+from longspan.agents.tools.tool_chat import ToolChat, ToolOptions
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.subject.ledger import Rates
 
@@ -33,7 +33,7 @@ STATE: Final = "tools.json"
 _STRICT: Final = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class _Replayed(BaseModel):
+class _ReplayedCalls(BaseModel):
     """The tool calls in a trace."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -67,9 +67,9 @@ class McpAgent(BaseAgent):
         model: str = ""
         """The model, such as openai/gpt-4o. Required."""
         tool_timeout: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
-        """The most seconds that a call of a tool may take, and the server's start."""
+        """The most seconds for a tool call, and for the server's start."""
         at_once: int | None = Field(default=None, ge=1, le=10_000)
-        """The most conversations held at the same time, each with its server. Default: the number of processors."""
+        """The most concurrent conversations, each with its own server. Default: the number of processors."""
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         super().__init__(target, options)
@@ -83,7 +83,7 @@ class McpAgent(BaseAgent):
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
         """Return the option `at_once`, by default the number of processors, since each conversation runs a server."""
-        return (options.at_once if isinstance(options, cls.Options) else None) or processors()
+        return (options.at_once if isinstance(options, cls.Options) else None) or count_processors()
 
     @classmethod
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
@@ -103,22 +103,22 @@ class McpAgent(BaseAgent):
 
     async def start(self) -> None:
         """Start the server. Raises AgentError if its tools do not fit into the context."""
-        await self._running()
+        await self._ensure_running()
 
     async def reply(self, message: Message) -> Reply:
-        await self._running()
+        await self._ensure_running()
         reply = await self._chat.reply(message)
         self._server.note(_calls(reply))
         return reply
 
     async def observe(self, message: Message, reply: str) -> None:
-        await self._running()
+        await self._ensure_running()
         await self._chat.observe(message, reply)
 
     async def replay(self, message: Message, reply: Reply) -> None:
         """Repeat the calls of a turn answered before an interruption, without asking the model."""
         calls = _calls(reply)
-        await self._running()
+        await self._ensure_running()
         await self._server.call_again(calls)
         for call in calls:
             if call.arguments is not None and not call.failed:
@@ -130,7 +130,7 @@ class McpAgent(BaseAgent):
         await self._chat.reset()
 
     async def save(self, folder: Path) -> None:
-        await self._running()
+        await self._ensure_running()
         await self._chat.save(folder)
         calls = await self._server.save(folder)
         state = _State(memories=[tuple(memory) for memory in self._chat.memories], calls=None if calls is None else list(calls))
@@ -143,13 +143,13 @@ class McpAgent(BaseAgent):
         await self._chat.load(folder)
         for memory in state.memories:
             self._chat.memories.keep(Memory(*memory))
-        await self._running()
+        await self._ensure_running()
 
     async def close(self) -> None:
         await self._server.close()
 
-    async def _running(self) -> None:
-        server = await self._server.running()
+    async def _ensure_running(self) -> None:
+        server = await self._server.ensure_running()
         if server is not self._equipped:
             self._chat.equip(server)
             self._equipped = server
@@ -178,6 +178,6 @@ def _core(target: str, options: McpAgent.Options) -> Core:
 def _calls(reply: Reply) -> list[ServerCall]:
     """Return the calls in a reply's trace. Raises AgentError if they are invalid: the trace may come from a file."""
     try:
-        return _Replayed.model_validate(reply.trace or {}).tools
+        return _ReplayedCalls.model_validate(reply.trace or {}).tools
     except ValidationError as error:
         raise AgentError(f"the trace of a turn tells no calls of tools: {first_problem(error)}") from None

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.outside.exec import split_command
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.files.folders import remove
+from longspan.simulator.base.files.folders import remove_folder
 
 __all__ = ["FOLDER", "KeptServer", "ServerCall"]
 
@@ -60,7 +60,7 @@ class KeptServer:
         self._server: McpServer | None = None
         self._calls: list[ServerCall] = []
 
-    async def running(self) -> McpServer:
+    async def ensure_running(self) -> McpServer:
         """Return the running server, starting it if necessary. Raises AgentError."""
         if self._server is None:
             self._folder = self._folder or _new_folder()
@@ -86,7 +86,7 @@ class KeptServer:
 
     async def call_again(self, calls: Iterable[ServerCall]) -> None:
         """Repeat and record the calls that may change something, in order. Their results are ignored."""
-        server = await self.running()
+        server = await self.ensure_running()
         for call in calls:
             if call.arguments is not None and server.changes(call.tool):
                 await server.call(call.tool, call.arguments)
@@ -99,7 +99,7 @@ class KeptServer:
 
     async def save(self, folder: Path) -> Sequence[ServerCall] | None:
         """Copy the server's files into `folder`. If the server is not restored from files, return the calls to repeat instead."""
-        await self.running()
+        await self.ensure_running()
         if not self.keeps_files:
             return self._calls
         if self._folder is not None:
@@ -123,7 +123,7 @@ class KeptServer:
         if server is not None:
             await server.end()
         if folder is not None:
-            remove(folder)
+            remove_folder(folder)
 
 
 def _absolute(word: str) -> str:

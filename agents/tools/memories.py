@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.base.words import plain
 
-__all__ = ["Memories", "Memory", "shortened"]
+__all__ = ["Memories", "Memory", "cut_for_trace"]
 
 SHARE: Final = 0.8
 """The share of a memory's words that a result must contain to show it."""
@@ -55,21 +55,21 @@ class Memories:
             return None
         memory = Memory(f"{turn}/{len(self._kept)}", turn, text)
         self.keep(memory)
-        return {"id": memory.id, "text": shortened(text)}
+        return {"id": memory.id, "text": cut_for_trace(text)}
 
-    def shown_in(self, text: str) -> list[dict[str, Any]]:
+    def find_shown(self, text: str) -> list[dict[str, Any]]:
         """Return the memories that a result shows, as a trace lists them. They are inferred from shared words."""
         words = set(plain(text).split())
         shown = [(memory, wanted) for memory, wanted in self._kept if wanted and len(wanted & words) >= SHARE * len(wanted)]
         explained = words & {word for _, wanted in shown for word in wanted}
         extent = "whole" if len(explained) >= SHARE * len(words) else "part"
         return [
-            {"id": memory.id, "turns": [memory.turn], "text": shortened(memory.text), "inferred": extent}
+            {"id": memory.id, "turns": [memory.turn], "text": cut_for_trace(memory.text), "inferred": extent}
             for memory, _ in shown[-MAX_SHOWN:]
         ]
 
 
-def shortened(text: str) -> str:
+def cut_for_trace(text: str) -> str:
     """Return `text`, or its start if it is too long for a trace."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
 

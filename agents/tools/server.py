@@ -15,12 +15,12 @@ import anyio
 import trio
 
 from longspan.agents.base import AgentError
-from longspan.agents.models.core import Tool, clean
+from longspan.agents.models.core import Tool, clean_unicode
 from longspan.agents.outside.program import Program
-from longspan.agents.outside.protocol import MAX_BYTES, MAX_CONTAINERS, check_parts, printable
+from longspan.agents.outside.protocol import MAX_BYTES, MAX_CONTAINERS, check_parts, make_printable
 from longspan.agents.tools.toolbox import ToolResult
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -53,7 +53,7 @@ READING: Final = frozenset("check count fetch find get list load lookup open que
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # otherwise the SDK prints warnings
 
 
-class _Known(NamedTuple):
+class _KnownTool(NamedTuple):
     """A tool: its name on the server, whether it only reads, and whether the server declares that."""
 
     name: str
@@ -78,7 +78,7 @@ class McpServer:
         self._serving = trio.CancelScope()
         self._learned = False
         self._unasked = 0
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownTool] = {}
         self.tools: Sequence[Tool] = ()
         self.instructions = ""
 
@@ -112,7 +112,7 @@ class McpServer:
                 return await self._call(self._known[name].name, dict(arguments))
         except trio.TooSlowError:
             problem = f"no answer within {self.timeout:g} s{self._program.stderr_hint}; set tool_timeout= if it needs longer"
-        raise AgentError(f"{self.name}: tool {printable(name)}: {problem}")
+        raise AgentError(f"{self.name}: tool {make_printable(name)}: {problem}")
 
     async def end(self) -> None:
         """End the process, in any state. Never fails and cannot be cancelled."""
@@ -131,7 +131,7 @@ class McpServer:
             result = await self._client.call_tool(name, arguments)
         except (MCPError, RuntimeError, ValueError) as error:  # an error from the tool, or a result that breaks the protocol
             if self._problem is not None:
-                self._fail(f"tool {printable(name)}: {self._problem}")
+                self._fail(f"tool {make_printable(name)}: {self._problem}")
             return ToolResult(one_line(error), failed=True)
         return ToolResult(_text(result), result.is_error)
 
@@ -152,9 +152,9 @@ class McpServer:
                     break
         except (MCPError, RuntimeError, ValueError) as error:
             self._fail(self._problem or f"does not list its tools: {one_line(error)}")
-        self.instructions = clean(self._client.instructions or "")
-        self.tools = [Tool(_accepted(tool.name), clean(tool.description or ""), tool.input_schema) for tool in listed]
-        self._known = {tool.name: _known(each) for tool, each in zip(self.tools, listed, strict=True)}
+        self.instructions = clean_unicode(self._client.instructions or "")
+        self.tools = [Tool(_acceptable_name(tool.name), clean_unicode(tool.description or ""), tool.input_schema) for tool in listed]
+        self._known = {tool.name: _describe_tool(each) for tool, each in zip(self.tools, listed, strict=True)}
         self._check(Counter(tool.name for tool in self.tools), size)
 
     def _check(self, names: Counter[str], size: int) -> None:
@@ -256,13 +256,13 @@ def _innermost(error: Exception) -> Exception:
     return error
 
 
-def _known(tool: ServersTool) -> _Known:
+def _describe_tool(tool: ServersTool) -> _KnownTool:
     hint = tool.annotations.read_only_hint if tool.annotations is not None else None
     words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).lower()))
-    return _Known(tool.name, bool(words & READING) if hint is None else hint, hint is not None)
+    return _KnownTool(tool.name, bool(words & READING) if hint is None else hint, hint is not None)
 
 
-def _accepted(name: str) -> str:
+def _acceptable_name(name: str) -> str:
     """Return a tool's name in characters and a length that all models accept."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
@@ -271,4 +271,4 @@ def _text(result: CallToolResult) -> str:
     """Return a tool's result as text. Parts other than text are only named."""
     texts = [getattr(block, "text", None) or getattr(getattr(block, "resource", None), "text", None) for block in result.content]
     found = [text if isinstance(text, str) else f"[{block.type}]" for text, block in zip(texts, result.content, strict=True)]
-    return redacted("\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content))
+    return redact("\n".join(found) if found or result.structured_content is None else json.dumps(result.structured_content))

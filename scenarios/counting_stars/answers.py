@@ -1,4 +1,4 @@
-"""Reads and scores answers: the numbers that a reply lists, compared with the stars."""
+"""Read the numbers that a reply lists, and score them against the stars."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import json_values
+from longspan.simulator.reading.matching import json_values
 
-__all__ = ["Mark", "Names", "listed", "marks"]
+__all__ = ["Names", "StarMark", "mark_stars", "read_numbers"]
 
 Names = Sequence[int | None]
-"""The entries of a list, in order. None is an entry that is not a whole number."""
+"""Entries of a list, in order. None stands for an entry that is not a whole number."""
 
 MAX_ENTRIES: Final = 100_000
-"""How many entries of an answer are read."""
+"""Maximum number of entries read from an answer."""
 
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("、"): ord(","), ord("【"): ord("["), ord("】"): ord("]")}
 """Full-width characters, as typed on Chinese keyboards, and their ASCII equivalents."""
 
 _DIGITS: Final = re.compile(r"(?<![\w.])[0-9]{1,15}(?![0-9.]*[0-9])")
 _BARE: Final = re.compile(r"[^\S\n]*[0-9]{1,15}(?:[^\S\n]*[,;][^\S\n]*[0-9]{1,15})*+[^\S\n]*+(?:[.;,][^\S\n]*+)?")
-"""Matches a line of nothing but numbers separated by commas."""
+"""A line that consists of numbers separated by commas."""
 
 BOTH: Final = 0.5
 ONLY_WRONG: Final = 0.25
-"""Reasoning: the score of a star if the answer has both of its counts, or only the wrong one."""
+"""For reasoning: score of a star if the answer has both of its counts, or only the wrong one."""
 
 
 @final
-class Mark(NamedTuple):
+class StarMark(NamedTuple):
     """The scores of a star, in [0, 1]: whether the answer has it (`membership`), and whether it is in its place (`slot`).
 
     `right`, `wrong`: whether the answer has the star's right and wrong counts.
@@ -43,11 +43,11 @@ class Mark(NamedTuple):
     wrong: bool
 
 
-def listed(reply: str) -> Names:
+def read_numbers(reply: str) -> Names:
     """Return the numbers that a reply lists. Never raises.
 
-    The last JSON list or object with numbers counts, read leniently; without JSON, the last line that is nothing but numbers. A number
-    alone in brackets, such as the mark of a note, is a list only if there is no other.
+    The last JSON list or object with numbers counts, read leniently; without JSON, the last line that consists of numbers. A single
+    number in brackets, such as a footnote mark, is a list only if there is no other.
     """
     text = reply.translate(_WIDE)
     found = [list(islice(_names(value, False), MAX_ENTRIES)) for value in json_values(text)]
@@ -84,11 +84,12 @@ def _names(value: Any, inside: bool) -> Iterator[int | None]:
                 yield from _names(item, False)
 
 
-def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[Mark]:
-    """Score each star, given the right counts, the wrong ones (None: the task is searching) and the answer.
+def mark_stars(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> list[StarMark]:
+    """Score each star, given the right counts, the wrong ones (None for searching) and the answer.
 
-    The answer is cut to as many entries as there are stars, repeated entries are dropped (section 2.2), and each star is looked up.
-    Reasoning: 1 for a star if the answer has only its right count, 0.5 for both, 0.25 for only the wrong one, as in the authors' script.
+    The answer is truncated to the number of stars, repeated entries are dropped (section 2.2), and each star is looked up. For
+    reasoning, a star scores 1 if the answer has only its right count, 0.5 for both, and 0.25 for only the wrong one, as in the authors'
+    script.
     """
     slots: list[int | None] = []
     for name in names[: len(right)]:
@@ -100,9 +101,9 @@ def marks(right: Sequence[int], wrong: Sequence[int] | None, names: Names) -> li
     return [_mark(count, off, slot, known) for count, off, slot in zip(right, offs, slots, strict=True)]
 
 
-def _mark(count: int, off: int | None, slot: int | None, known: set[int | None]) -> Mark:
+def _mark(count: int, off: int | None, slot: int | None, known: set[int | None]) -> StarMark:
     right, wrong = count in known, off is not None and off in known
-    return Mark(_worth(right, wrong), _worth(slot == count, off is not None and slot == off), right, wrong)
+    return StarMark(_worth(right, wrong), _worth(slot == count, off is not None and slot == off), right, wrong)
 
 
 def _worth(right: bool, wrong: bool) -> float:

@@ -1,4 +1,4 @@
-"""Reproduces the figures of Counting-Stars from the raw output files that its authors published: JSON lines, plain or gzip."""
+"""Reproduce the figures of Counting-Stars from the raw output files that its authors published: JSON lines, plain or gzip."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.counting_stars.answers import Mark, listed, marks
+from longspan.scenarios.counting_stars.answers import StarMark, mark_stars, read_numbers
 from longspan.scenarios.counting_stars.tables import star_tables
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import read_packed
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item, Marked
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 
@@ -36,14 +36,14 @@ TABLE1: Final[Mapping[tuple[str, str], float]] = {
 """The paper's printed figures for the sky that its files call `stone`, by model and variant (Table 1)."""
 
 MODELS: Final = {"moonshot": "kimi", "gpt-4": "gpt4"}
-"""The beginnings of the models' names in the files."""
+"""Prefixes of the models' names in the files."""
 
 CHARACTERS_A_TOKEN: Final = 0.725
-"""Characters per token of the novel that the files call `stone`, by the authors' ratio: with it, the files have 4k, 8k ... 128k tokens."""
+"""Characters per token of the novel that the files call `stone`, by the authors' ratio. With it, the files have 4k, 8k ... 128k tokens."""
 
 SUFFIXES: Final = (".txt", ".jsonl", ".txt.gz", ".jsonl.gz")
 LARGEST: Final = 512 * 1024 * 1024
-"""Bytes of a file, unpacked."""
+"""Maximum size of a file in bytes, unpacked."""
 
 
 @final
@@ -59,12 +59,12 @@ class _Answer(NamedTuple):
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     """Grade the answers in raw output files (files, or folders with them) again, by membership and slot by slot.
 
-    The published figures are membership. The cells are of table `raw`, with a row for each file. `rules` make no difference.
-    Raises InputError for files that are not as published.
+    The published figures are for membership. The cells belong to the table `raw`, with a row for each file. `rules` have no effect.
+    Raises InputError for files in another format.
     """
-    files = {name: _answers(path) for name, path in _named([file for path in paths for file in _files(path)]).items()}
+    files = {name: _answers(path) for name, path in _name_files([file for path in paths for file in _files(path)]).items()}
     marked = {
-        name: [_marked(number, answer, _context(name, answer)) for number, answer in enumerate(answers, 1)]
+        name: [_mark_line(number, answer, _context(name, answer)) for number, answer in enumerate(answers, 1)]
         for name, answers in files.items()
     }
     cells: list[Cell] = []
@@ -72,29 +72,29 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
         items = [item for test in tests for item in test.items]
         for column in ("membership", "slot"):
             ours = round(fmean(item.numbers[column] for item in items), 6)
-            published = _printed(name, files[name]) if column == "membership" else None
+            published = _printed_figure(name, files[name]) if column == "membership" else None
             cells.append(Cell(paper=PAPER, table="raw", row=name, column=column, ours=ours, published=published, n=len(items)))
     shown = {f"{model} ({name})" if (model := files[name][0].model) else name: tests for name, tests in marked.items()}
     return Reproduction(cells=cells, tables=[_raw_table(marked, cells), *star_tables(shown)])
 
 
 def _context(name: str, answer: _Answer) -> int:
-    """Return a sample's length in tokens if its sky is the one that the paper gives a ratio for, else as the file gives it."""
+    """Return a sample's length in tokens if the paper gives a ratio for its sky, otherwise as stated in the file."""
     return round(answer.size / CHARACTERS_A_TOKEN) if name.rpartition("/")[2].startswith("stone_") else answer.size
 
 
-def _marked(number: int, answer: _Answer, context: int) -> Marked:
-    stars = marks(answer.right, None, listed(answer.reply))
+def _mark_line(number: int, answer: _Answer, context: int) -> Marked:
+    stars = mark_stars(answer.right, None, read_numbers(answer.reply))
     items = tuple(_item(at, answer, mark, context) for at, mark in enumerate(stars))
     return Marked(f"line {number}", fmean(mark.membership for mark in stars), items)
 
 
-def _item(at: int, answer: _Answer, mark: Mark, context: int) -> Item:
+def _item(at: int, answer: _Answer, mark: StarMark, context: int) -> Item:
     numbers = {"star": at + 1, "stars": len(answer.right), "context": context, "membership": mark.membership, "slot": mark.slot}
     return Item(name=f"star {at + 1}", score=mark.membership, labels={"context": f"{context:,}"}, numbers=numbers)
 
 
-def _printed(name: str, answers: Sequence[_Answer]) -> float | None:
+def _printed_figure(name: str, answers: Sequence[_Answer]) -> float | None:
     """Return the figure in the paper's Table 1 if the file is one of those behind it."""
     if not re.match(r"stone_[a-z0-9]+_\d+_\d+\.", name.rpartition("/")[2]):
         return None
@@ -117,7 +117,7 @@ def _raw_table(marked: Mapping[str, Sequence[Marked]], cells: Sequence[Cell]) ->
 # ---- files
 
 
-def _named(files: Sequence[Path]) -> dict[str, Path]:
+def _name_files(files: Sequence[Path]) -> dict[str, Path]:
     """Return the files by name, or by path if two have the same name."""
     resolved = list(dict.fromkeys(files))
     names = [file.name for file in resolved]
@@ -162,7 +162,7 @@ def _answer(path: Path, number: int, line: Mapping[str, Any]) -> _Answer:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, with their numbers."""
+    """Yield the objects of a file of JSON lines, with their line numbers."""
     for number, line in enumerate(BytesIO(read_packed(path, LARGEST)), 1):
         if line.strip():
             yield number, _object(path, number, line)

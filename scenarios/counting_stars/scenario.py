@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal, final
 from pydantic import BeforeValidator, Field, model_validator
 
 from longspan.scenarios.counting_stars import sky as skies
-from longspan.scenarios.counting_stars.answers import Mark, listed, marks
-from longspan.scenarios.counting_stars.stars import BLOCK, Stars, drawn, published
-from longspan.scenarios.counting_stars.story import Language
+from longspan.scenarios.counting_stars.answers import StarMark, mark_stars, read_numbers
+from longspan.scenarios.counting_stars.endless_story import Language
+from longspan.scenarios.counting_stars.stars import BLOCK, Stars, draw_stars, read_published_stars
 from longspan.scenarios.counting_stars.tables import star_tables
-from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording, own
-from longspan.scenarios.shared.digests import digest
+from longspan.scenarios.counting_stars.wording import WORDINGS, Task, Wording, read_own_wording
+from longspan.scenarios.shared.digests import hash_texts
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.base.tables import Table
@@ -24,7 +24,7 @@ from longspan.simulator.base.tokens import EncodingName, Tokenizer
 from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import LAST, Line, Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["CountingStars"]
 
@@ -44,12 +44,12 @@ def _variant(value: object) -> str:
 
 @final
 class CountingStars(Scenario):
-    """Sentences with numbers ("stars") are scattered over a long text or conversation; all the numbers must be listed.
+    """Scatter sentences with numbers ("stars") over a long text or conversation, and ask for all the numbers.
 
-    `delivery=message`: a text with M stars for each of N lengths, i times `max_context` / N tokens, in one message of a
-    conversation of its own. `delivery=scatter`: each star is a needle of the long conversation. `task=reasoning`: each star
-    gives a wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only
-    in its place (slot); the tables show both. `prompts`: a file with other words. `tokenizer` is the run's.
+    `delivery=message`: for each of N lengths, i times `max_context` / N tokens, send a single message that contains M stars, in a
+    separate conversation. `delivery=scatter`: make each star a needle of the long conversation. `task=reasoning`: each star gives a
+    wrong number before the right one. `scoring`: a star counts if it is anywhere in the answer (membership), or only in its place
+    (slot); the tables show both. `prompts`: a file with other prompts. `tokenizer` is the run's.
     """
 
     name: ClassVar[str] = "counting_stars"
@@ -87,9 +87,9 @@ class CountingStars(Scenario):
     # ---- making
 
     def make(self, random: Random) -> Script:
-        """Make the longest text, or the stars of a conversation. Raises InputError for data that cannot be used."""
+        """Make the longest text, or the stars of a conversation. Raises InputError for unusable data."""
         if self.delivery == "scatter":
-            return self._scattered(random)
+            return self._scatter(random)
         sky = self._sky(random)
         return self._message(random, sky, self.lengths[-1])
 
@@ -108,7 +108,7 @@ class CountingStars(Scenario):
                 yield id, self._message(Random(f"{seed}/{length}/{number}"), sky, length)
 
     def _sky(self, random: Random) -> skies.Sky:
-        """Return the sky that the messages are cut from. Raises InputError if it is too short, or the shortest message for the stars."""
+        """Return the sky for the messages. Raises InputError if it is too short, or if the shortest message cannot fit the stars."""
         count, wording, (*_, longest) = self._count, self._wording, self.lengths
         largest = BLOCK * self.number
         needed = skies.min_length([wording.tells(largest, largest, self.task)] * self.number, wording.asks(self.task, talk=False), count)
@@ -126,11 +126,11 @@ class CountingStars(Scenario):
     def _message(self, random: Random, sky: skies.Sky, length: int) -> Script:
         stars, wording = self._stars(random), self._wording
         sentences = [wording.tells(right, wrong, self.task) for right, wrong in zip(stars.right, stars.wrong, strict=True)]
-        text = skies.scatter(sky, sentences, wording.asks(self.task, talk=False), length, self._count)
+        text = skies.scatter_stars(sky, sentences, wording.asks(self.task, talk=False), length, self._count)
         line = Line(text, ideal=wording.ideal(stars.right), asks=True, needs=())
         return Script(facts=self._facts(stars, length), lines=[line], alone=True, recorded=self._recorded(stars))
 
-    def _scattered(self, random: Random) -> Script:
+    def _scatter(self, random: Random) -> Script:
         stars, wording = self._stars(random), self._wording
         share = LAST / len(stars.right)  # evenly, as in the paper
         told = enumerate(zip(stars.right, stars.wrong, strict=True))
@@ -140,11 +140,11 @@ class CountingStars(Scenario):
 
     def _stars(self, random: Random) -> Stars:
         if self.stars is None:
-            return drawn(random, self.number)
-        return published(self.stars, self.number, random, reasoning=self.task == "reasoning")
+            return draw_stars(random, self.number)
+        return read_published_stars(self.stars, self.number, random, reasoning=self.task == "reasoning")
 
     def _recorded(self, stars: Stars) -> str | None:
-        return None if self.stars is None else digest(map(str, stars.right))
+        return None if self.stars is None else hash_texts(map(str, stars.right))
 
     def _facts(self, stars: Stars, length: int | None) -> dict[str, Any]:
         wrong = list(stars.wrong) if self.task == "reasoning" else None
@@ -152,7 +152,7 @@ class CountingStars(Scenario):
 
     @property
     def _wording(self) -> Wording:
-        return own(self.prompts, self.language, self.task) if self.prompts else WORDINGS[self.language]
+        return read_own_wording(self.prompts, self.language, self.task) if self.prompts else WORDINGS[self.language]
 
     @property
     def _count(self) -> Callable[[str], int]:
@@ -163,7 +163,7 @@ class CountingStars(Scenario):
     def chance(self, facts: Mapping[str, Any]) -> float:
         """Return the score of guessing M numbers up to the largest.
 
-        Reasoning adds wrong counts, each worth a quarter: three in eight of the inner numbers of a block are such.
+        Reasoning adds wrong counts, each worth a quarter: within a block, three inner numbers in eight are wrong counts.
         """
         right: list[int] = facts["right"]
         share = (len(right) if self.scoring == "membership" else 1) / max(right)
@@ -172,16 +172,16 @@ class CountingStars(Scenario):
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         right, wrong, context = facts["right"], facts["wrong"], facts["context"]
         answer = record.answer
-        names = listed(answer.reply)
-        stars = marks(right, wrong, names)
+        names = read_numbers(answer.reply)
+        stars = mark_stars(right, wrong, names)
         score = sum(map(self._score, stars)) / len(stars)
         items = tuple(self._item(at, len(right), right[at], context, mark, answer.turn) for at, mark in enumerate(stars))
         return Grade(score=score, reason=_reason(right, wrong, stars, bool(names)), turns=(answer.turn,), items=items)
 
-    def _score(self, mark: Mark) -> float:
+    def _score(self, mark: StarMark) -> float:
         return mark.membership if self.scoring == "membership" else mark.slot
 
-    def _item(self, at: int, stars: int, right: int, context: int | None, mark: Mark, turn: int) -> Item:
+    def _item(self, at: int, stars: int, right: int, context: int | None, mark: StarMark, turn: int) -> Item:
         """Return the item of a star of a test."""
         numbers = {"star": at + 1, "stars": stars, "membership": mark.membership, "slot": mark.slot}
         if context is not None:
@@ -198,20 +198,20 @@ class CountingStars(Scenario):
         return star_tables(runs)
 
 
-def _note(mark: Mark) -> str:
+def _note(mark: StarMark) -> str:
     """Describe how much of a star an answer has."""
     if mark.right:
         return "both counts" if mark.wrong else "named" if mark.slot == 1 else "named in another place"
     return "only the wrong count" if mark.wrong else "missing"
 
 
-def _reason(right: Sequence[int], wrong: Sequence[int] | None, stars: Sequence[Mark], answered: bool) -> str:
+def _reason(right: Sequence[int], wrong: Sequence[int] | None, stars: Sequence[StarMark], answered: bool) -> str:
     """Describe the expected and the given answer in words."""
     if not answered:
         return f"expected {len(right)} numbers, the reply lists none"
     in_place = sum(mark.slot == 1 for mark in stars)
     missing = [str(count) for count, mark in zip(right, stars, strict=True) if not mark.right]
-    lacks = f"; missing: {some(missing)}" if missing else ""
+    lacks = f"; missing: {join_some(missing)}" if missing else ""
     if wrong is None:
         return f"{sum(mark.right for mark in stars)} of {len(right)} stars are in the answer, {in_place} in their places{lacks}"
     only_right = sum(mark.right and not mark.wrong for mark in stars)

@@ -1,7 +1,7 @@
-"""The sky, which is prose long enough to scatter stars over, and the message made of both, exact to the token.
+"""The sky, which is prose long enough to scatter stars over, and messages of sky and stars with an exact number of tokens.
 
-Lengths are in tokens of one tokenizer. A sky knows roughly where its n-th token is. The message is counted as a whole, and its sky is cut
-longer or shorter until the length is right.
+Lengths are in tokens of one tokenizer. A sky knows the approximate position of its n-th token. The message is counted as a whole, and
+its sky is extended or shortened until the length is right.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pathlib import Path
 from random import Random
 from typing import Final, final
 
-from longspan.scenarios.counting_stars.story import Language, tell
+from longspan.scenarios.counting_stars.endless_story import Language, tell_story
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.file_io import open_regular
 
-__all__ = ["MIN_PART", "Sky", "files", "min_length", "scatter"]
+__all__ = ["MIN_PART", "Sky", "list_text_files", "min_length", "scatter_stars"]
 
 MIN_PART: Final = 6
-"""The fewest tokens of sky before a star."""
+"""Minimum number of tokens of sky before a star."""
 PIECE: Final = 2000
-"""Characters of a file that are counted in one piece."""
+"""Number of characters of a file that are counted together."""
 SENTENCE_WINDOW: Final = 8
-"""A star goes to the end of a sentence if there is one within an eighth of the distance between two stars."""
+"""A star is placed at the end of a sentence if one is within this fraction (an eighth) of the distance between two stars."""
 MAX_WORD: Final = 40
-"""The longest word, in characters, that is never cut."""
+"""Maximum length in characters of a word that is never cut."""
 ATTEMPTS: Final = 10
 FULL_ATTEMPTS: Final = 3
-"""How many attempts to meet a length cut all parts again; later ones change only the last part."""
+"""Number of attempts to meet a length that recut all parts. Later attempts change only the last part."""
 SUFFIXES: Final = (".txt", ".md")
 
-SOURCES: Final = "give a text file, or a folder of them"
+SOURCES: Final = "give a file or folder of plain text"
 
 _END: Final = re.compile(r"[.!?][\"”’)]*\s+|[。！？][”’）]*|\n")
 
@@ -43,7 +43,7 @@ Count = Callable[[str], int]
 
 @final
 class Sky:
-    """The beginning of the text in `pieces`, at least `tokens` tokens of it. Raises InputError if it is shorter."""
+    """The beginning of the text in `pieces`, at least `tokens` tokens long. Raises InputError if the text is shorter."""
 
     def __init__(self, pieces: Iterable[str], count: Count, tokens: int, where: str) -> None:
         chosen: list[str] = []
@@ -63,16 +63,16 @@ class Sky:
 
     @classmethod
     def from_story(cls, language: Language, random: Random, count: Count, tokens: int) -> Sky:
-        """Return the sky of a made-up story."""
-        return cls(tell(language, random), count, tokens, "made up")
+        """Return the sky of a generated story."""
+        return cls(tell_story(language, random), count, tokens, "made up")
 
     @classmethod
     def from_files(cls, path: Path, count: Count, tokens: int) -> Sky:
-        """Return the sky made from one file, or from a folder's files in the order of their paths. Raises InputError."""
+        """Return the sky from one file, or from a folder's files in the order of their paths. Raises InputError."""
         return cls(_pieces(path), count, tokens, str(path))
 
     def offset(self, tokens: float) -> int:
-        """Return the character offset where about `tokens` tokens end."""
+        """Return the character offset after about `tokens` tokens."""
         at = min(bisect_right(self._tokens, max(0.0, tokens)), len(self._tokens) - 1)
         before, after = self._tokens[at - 1], self._tokens[at]
         share = min(1.0, max(0.0, (tokens - before) / max(1, after - before)))
@@ -84,11 +84,11 @@ def min_length(stars: Sequence[str], question: str, count: Count) -> int:
     return sum(count(f"{star}\n") + MIN_PART for star in stars) + count(f"\n{question}")
 
 
-def scatter(sky: Sky, stars: Sequence[str], question: str, length: int, count: Count) -> str:
-    """Return a message of `length` tokens, or less than a star shorter.
+def scatter_stars(sky: Sky, stars: Sequence[str], question: str, length: int, count: Count) -> str:
+    """Return a message of `length` tokens, or shorter by less than a star.
 
-    It is the beginning of the sky in as many parts as there are stars, each followed by a star on a line of its own, and
-    the question.
+    The beginning of the sky is divided into one part for each star. Each part is followed by its star on a separate line, and the
+    question comes last.
     """
     shortest = min(map(count, stars))
     size = length - sum(count(f"{star}\n") for star in stars) - count(f"\n{question}")
@@ -97,7 +97,7 @@ def scatter(sky: Sky, stars: Sequence[str], question: str, length: int, count: C
     for attempt in range(ATTEMPTS):
         if attempt < FULL_ATTEMPTS:
             ends = _ends(sky, len(stars), max(0, size))
-        else:  # cutting all parts again moves all word ends and may never converge: only the last part still changes
+        else:  # recutting all parts moves all word ends and may never converge, so only the last part changes now
             ends[-1] = max([*ends[:-1], _word(sky.text, sky.offset(max(0, size)), 0)])
         text = f"{_with_stars(sky, stars, ends)}\n{question}"
         missing = length - count(text)
@@ -109,7 +109,7 @@ def scatter(sky: Sky, stars: Sequence[str], question: str, length: int, count: C
 
 
 def _ends(sky: Sky, parts: int, size: int) -> list[int]:
-    """Return the character offsets of the ends of `parts` similar parts of the sky's first `size` tokens.
+    """Return the character offsets where `parts` similar parts of the sky's first `size` tokens end.
 
     Parts end after sentences or words.
     """
@@ -151,9 +151,9 @@ def _joins(char: str) -> bool:
 
 
 def _pieces(path: Path) -> Iterator[str]:
-    for file in files(path):
+    for file in list_text_files(path):
         try:
-            with opened(file, SOURCES) as content, TextIOWrapper(content, "utf-8-sig") as text:  # universal newlines
+            with open_regular(file, SOURCES) as content, TextIOWrapper(content, "utf-8-sig") as text:  # universal newlines
                 while piece := text.read(PIECE):
                     yield piece
         except UnicodeDecodeError as error:
@@ -161,10 +161,10 @@ def _pieces(path: Path) -> Iterator[str]:
         yield "\n"
 
 
-def files(path: Path) -> list[Path]:
-    """Return the file itself, or a folder's text files sorted by their paths in it. Raises InputError if there are none."""
+def list_text_files(path: Path) -> list[Path]:
+    """Return the file itself, or a folder's text files sorted by relative path. Raises InputError for a folder without any."""
     if not path.is_dir():
-        with opened(path, SOURCES):
+        with open_regular(path, SOURCES):
             return [path]
     texts = [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file()]
     visible = [file for file in texts if not any(name.startswith(".") for name in file.relative_to(path).parts)]

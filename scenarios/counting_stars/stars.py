@@ -1,4 +1,4 @@
-"""The numbers of stars: drawn from a seed, or read from the published lists."""
+"""Numbers of the stars: drawn from a seed, or read from the published lists."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from random import Random
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.file_io import read_packed
 
-__all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "drawn", "published"]
+__all__ = ["BLOCK", "RIGHT", "WRONG", "Stars", "draw_stars", "read_published_stars"]
 
 BLOCK: Final = 4
-"""One of this many consecutive numbers is a count, so that counts are neither continuous nor regular (section 2.2)."""
+"""Each block of this many consecutive numbers contributes one count, so that counts are neither continuous nor regular (section 2.2)."""
 
 RIGHT: Final = "a_stars.txt"
 WRONG: Final = "r_stars.txt"
-"""The names of the published files: the right counts, and the wrong ones that are given first and corrected."""
+"""Names of the published files: the right counts, and the wrong ones that are stated first and then corrected."""
 
 LIMIT: Final = 16_000_000
-"""The most bytes of a file of lists that are read, and a bound for the numbers in one."""
+"""Maximum size in bytes of a file of lists, and upper bound for the numbers in it."""
 
 
 @final
 class Stars(NamedTuple):
-    """The right count of each star, in the order of the text, and for reasoning the wrong count given before it."""
+    """The right count of each star, in the order of the text, and the wrong count stated before it for reasoning."""
 
     right: tuple[int, ...]
     wrong: tuple[int, ...]
 
 
-def drawn(random: Random, number: int) -> Stars:
-    """Draw `number` counts, one from each block of four numbers, shuffled. The wrong ones are one more or one less.
+def draw_stars(random: Random, number: int) -> Stars:
+    """Draw `number` counts, one from each block of four numbers, shuffled. The wrong ones differ by one.
 
-    No wrong count is a count of another star, so that a number in an answer always belongs to one star.
+    No wrong count is another star's count, so that a number in an answer always belongs to one star.
     """
     right = [BLOCK * block + random.randint(1, BLOCK) for block in range(number)]
     random.shuffle(right)
@@ -43,7 +43,7 @@ def drawn(random: Random, number: int) -> Stars:
 
 
 def _wrong_counts(random: Random, right: Sequence[int], where: str) -> tuple[int, ...]:
-    """Draw a wrong count for each right one, next to it and not used yet. Raises InputError if none is left."""
+    """Draw a wrong count for each right one, adjacent to it and unused. Raises InputError if none is left."""
     taken = set(right)
     wrong: dict[int, int] = {}
     for count in sorted(right):
@@ -55,11 +55,11 @@ def _wrong_counts(random: Random, right: Sequence[int], where: str) -> tuple[int
     return tuple(wrong[count] for count in right)
 
 
-def published(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
+def read_published_stars(path: Path, number: int, random: Random, *, reasoning: bool) -> Stars:
     """Read the list for `number` stars from a published file, or from the folder with both files.
 
-    The wrong counts come from the folder's second file; for a single file they are drawn. Raises InputError for a file that cannot be read,
-    or that has no valid list for this number.
+    The wrong counts come from the folder's second file; for a single file they are drawn. Raises InputError if the file is unreadable or
+    has no valid list for this number.
     """
     folder = path.is_dir()
     right = _counts(path / RIGHT if folder else path, number)
@@ -88,7 +88,7 @@ def _counts(path: Path, number: int) -> tuple[int, ...]:
 
 
 def _lists(path: Path) -> dict[str, Any]:
-    """Return the lists by their lengths as text: {'32': [15, 117, ...], ...}, as written by Python or JSON."""
+    """Return the lists by their lengths as strings: {'32': [15, 117, ...], ...}, in Python or JSON notation."""
     try:
         lists = ast.literal_eval(read_packed(path, LIMIT, f"give {RIGHT} of the published data, or its folder").decode().strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""Tables over stars: the heatmap of context lengths by stars, means by length and by position, and whether stars get lost.
+"""Tables over stars: a heatmap of context lengths by stars, means by length and by position, and tests for lost stars.
 
-The unit is a star of a test: its position, and whether the answer has it.
+The unit is a star of a test: its position, and whether the answer contains it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Star", "star_tables"]
 Key = TypeVar("Key")
 
 RESAMPLES: Final = 9_999
-"""How many random patterns of signs are tried if there are too many to try all."""
+"""Number of random sign patterns to try if there are too many to try all."""
 
 THIRD: Final = 3
-"""The middle is the second third of the sky, the tail the last."""
+"""The middle is the second third of the sky, the tail the last one."""
 
 
 @final
@@ -47,7 +47,7 @@ def star_tables(runs: Mapping[str, Sequence[Marked]]) -> list[Table]:
         *heatmaps,
         _means("Stars by context length", "context", stars, lambda star: star.context, lambda star: (star.length, star.context)),
         _means("Stars by position", "star", stars, lambda star: str(star.number), lambda star: (star.number, "")),
-        _lost_table(stars),
+        _losses_table(stars),
     ]
 
 
@@ -70,13 +70,13 @@ def _stars(tests: Sequence[Marked]) -> Iterable[Star]:
 
 def _heatmap(stars: Sequence[Star], run: str) -> Table:
     """Return the mean score of each star at each context length, with the paper's axes: stars down, lengths across (Figure 3)."""
-    lengths = _grouped(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
+    lengths = _group_stars(sorted(stars, key=lambda star: (star.length, star.context)), lambda star: star.context)
     cells = {
-        place: fmean(star.score for star in group) for place, group in _grouped(stars, lambda star: (star.number, star.context)).items()
+        place: fmean(star.score for star in group) for place, group in _group_stars(stars, lambda star: (star.number, star.context)).items()
     }
     numbers = range(1, max(star.number for star in stars) + 1)
     rows = [[cells.get((number, length)) for length in lengths] for number in numbers]
-    of_stars = _grouped(stars, lambda star: star.number)
+    of_stars = _group_stars(stars, lambda star: star.number)
     means = [_mean(star.score for star in of_stars.get(number, ())) for number in numbers]
     return Table(
         title=f"Stars found: {run}, {fmean(star.score for star in stars):.3f}",
@@ -95,7 +95,7 @@ def _mean(scores: Iterable[float]) -> str:
 
 
 def _short(value: float | None) -> str:
-    """Return a score in few characters: a heatmap has many cells."""
+    """Return a score in few characters, since a heatmap has many cells."""
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -106,12 +106,12 @@ def _means(
     name: Callable[[Star], str],
     order: Callable[[Star], tuple[int, str]],
 ) -> Table:
-    """Return mean scores of groups of stars, by `name` and in `order`, and of all.
+    """Return mean scores of groups of stars, by `name` and in `order`, and of all stars.
 
-    For one run they are membership and slot, for several their scores.
+    For one run these are membership and slot, for several their scores.
     """
-    names = list(_grouped(sorted((star for stars in runs.values() for star in stars), key=order), name))
-    groups = {run: _grouped(stars, name) | {"all": list(stars)} for run, stars in runs.items()}
+    names = list(_group_stars(sorted((star for stars in runs.values() for star in stars), key=order), name))
+    groups = {run: _group_stars(stars, name) | {"all": list(stars)} for run, stars in runs.items()}
     if len(runs) == 1:
         (known,) = groups.values()
         both = [(fmean(star.membership for star in known[each]), fmean(star.slot for star in known[each])) for each in [*names, "all"]]
@@ -130,11 +130,11 @@ def _means(
 # ---- lost in the middle, lost in the tail
 
 
-def _lost_table(runs: Mapping[str, Sequence[Star]]) -> Table:
+def _losses_table(runs: Mapping[str, Sequence[Star]]) -> Table:
     rows = []
     for run, stars in runs.items():
         for where, inside in (("middle", _middle), ("tail", _tail)):
-            rows.append([run, where, *_lost(stars, inside)])
+            rows.append([run, where, *_compare_losses(stars, inside)])
     several = len(runs) > 1
     columns = ["run", "lost in the", "found there", "found elsewhere", "texts", "p"]
     return Table(
@@ -154,10 +154,10 @@ def _tail(star: Star) -> bool:
     return THIRD * star.number > 2 * star.stars
 
 
-def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
-    """Return the mean scores there and elsewhere, how many texts have stars in both, and the p-value of the difference."""
+def _compare_losses(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
+    """Return the mean scores inside and outside, the number of texts with stars in both, and the p-value of the difference."""
     pairs = []
-    for group in _grouped(stars, lambda star: star.test).values():
+    for group in _group_stars(stars, lambda star: star.test).values():
         there, elsewhere = ([star.score for star in group if inside(star) is wanted] for wanted in (True, False))
         if there and elsewhere:
             pairs.append((fmean(there), fmean(elsewhere)))
@@ -169,7 +169,7 @@ def _lost(stars: Sequence[Star], inside: Callable[[Star], bool]) -> list[str]:
 
 
 def _less(differences: Sequence[float]) -> float:
-    """Return how likely a mean this low is if each difference has a random sign. Exact for few differences."""
+    """Return the probability of a mean this low if each difference has a random sign. Exact for few differences."""
     import numpy as np
     from scipy.stats import permutation_test
 
@@ -185,7 +185,7 @@ def _less(differences: Sequence[float]) -> float:
     return float(found.pvalue)
 
 
-def _grouped(stars: Iterable[Star], key: Callable[[Star], Key]) -> dict[Key, list[Star]]:
+def _group_stars(stars: Iterable[Star], key: Callable[[Star], Key]) -> dict[Key, list[Star]]:
     groups: dict[Key, list[Star]] = {}
     for star in stars:
         groups.setdefault(key(star), []).append(star)

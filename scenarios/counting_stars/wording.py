@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.scenarios.counting_stars.story import Language
-from longspan.scenarios.shared.prompts import Places, filled, read_prompts
+from longspan.scenarios.counting_stars.endless_story import Language
+from longspan.scenarios.shared.own_prompts import Places, fill_prompt, read_prompts
 
-__all__ = ["WORDINGS", "Task", "Wording", "own"]
+__all__ = ["WORDINGS", "Task", "Wording", "read_own_wording"]
 
 Task = Literal["searching", "reasoning"]
 
 PLACES: Final[Places] = {"star": ("right",), "corrected": ("wrong", "right"), "question": ()}
-"""The prompts that a user may bring: the sentence of a star, for searching and for reasoning, and the question."""
+"""The prompts that a user may supply: the sentence of a star, for searching and for reasoning, and the question."""
 
 
 @final
@@ -37,7 +37,7 @@ class Wording(NamedTuple):
 
     def tells(self, right: int, wrong: int, task: Task) -> str:
         """Return the sentence of a star."""
-        return filled(self.star if task == "searching" else self.corrected, right=right, wrong=wrong)
+        return fill_prompt(self.star if task == "searching" else self.corrected, right=right, wrong=wrong)
 
     def asks(self, task: Task, *, talk: bool) -> str:
         """Return the question, which asks for a JSON list and no sums."""
@@ -49,8 +49,8 @@ class Wording(NamedTuple):
         return json.dumps({self.key: list(right)}, ensure_ascii=False)
 
 
-def own(path: Path, language: Language, task: Task) -> Wording:
-    """Return the wording of a user's file of prompts. The rest is the language's. Raises InputError."""
+def read_own_wording(path: Path, language: Language, task: Task) -> Wording:
+    """Return a wording from a user's file of prompts, completed from the language's wording. Raises InputError."""
     star = "star" if task == "searching" else "corrected"
     prompts = read_prompts(path, PLACES, (star, "question"))
     question = prompts["question"]

@@ -1,1 +1,1 @@
-"""CREAM: reproduces the published figures. The method itself is in `longspan.simulator.arena`."""
+"""CREAM: reproduces the published figures. The method itself is in `longspan.scenarios.cream`."""

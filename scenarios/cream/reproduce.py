@@ -1,4 +1,4 @@
-"""Reproduces the paper's rankings: the printed scores of each pair, rated by our Elo."""
+"""Reproduce the paper's rankings: the printed scores of each pair, rated by our Elo."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple, final
 
+from longspan.scenarios.cream.elo import Match, match_points, rate_systems
 from longspan.scenarios.cream.published import BASELINES, EVALUATORS, LENGTHS, MODELS, ORDER, PAIRS, RANKED, Setting
-from longspan.simulator.arena.elo import Match, elo, outcome
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 
 PAPER: Final = "cream"
 
 CORRELATION: Final = 1.0
-"""The stated rank correlation of the paper's rankings with people's, for both metrics (Table 5)."""
+"""Rank correlation of the paper's rankings with human ones, as stated for both metrics (Table 5)."""
 
 BASELINE: Final = 0.5
-"""The stated rank correlation of the baseline, which GPT-4o judged."""
+"""Rank correlation of the baseline judged by GPT-4o, as stated."""
 
 READING: Final = (
     "A cell is read as the score of its row's model against the column's. The paper's sentence about the table says that a cell "
@@ -32,7 +32,7 @@ READING: Final = (
 
 
 @final
-class _Rated(NamedTuple):
+class _SettingRatings(NamedTuple):
     """A setting's ratings, and the ratings by all six orders of its three matches."""
 
     ratings: dict[str, float]
@@ -47,7 +47,7 @@ class _Reproduce:
 
     def __call__(self, paths: Sequence[Path], rules: Rules) -> Reproduction:
         """Reproduce tables 1, 3, 4 and 5, as far as they follow from each other."""
-        rated = {setting: _rated(scores) for setting, scores in PAIRS.items()}
+        rated = {setting: _rate_models(scores) for setting, scores in PAIRS.items()}
         cells = [*_elo(rated), *_ranks(rated), *_correlations(rated), *_baselines(), *_lengths()]
         return Reproduction(cells=cells, tables=[_elo_table(rated), _follows(rated), _baseline_table(), _length_table()])
 
@@ -56,11 +56,13 @@ reproduce: Final = _Reproduce()
 
 
 def _matches(scores: Mapping[tuple[str, str], float], pairs: Iterable[tuple[str, str]]) -> list[Match]:
-    return [Match(first, second, outcome(scores[first, second], scores[second, first])) for first, second in pairs]
+    return [Match(first, second, match_points(scores[first, second], scores[second, first])) for first, second in pairs]
 
 
-def _rated(scores: Mapping[tuple[str, str], float]) -> _Rated:
-    return _Rated(elo(_matches(scores, ORDER), MODELS), [elo(_matches(scores, order), MODELS) for order in permutations(ORDER)])
+def _rate_models(scores: Mapping[tuple[str, str], float]) -> _SettingRatings:
+    return _SettingRatings(
+        rate_systems(_matches(scores, ORDER), MODELS), [rate_systems(_matches(scores, order), MODELS) for order in permutations(ORDER)]
+    )
 
 
 def _places(values: Mapping[str, float]) -> dict[str, float]:
@@ -85,13 +87,13 @@ def _cell(table: str, row: str, column: str, ours: float | None, n: int, publish
     return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 3), published=published, n=n)
 
 
-def _elo(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
+def _elo(rated: Mapping[Setting, _SettingRatings]) -> Iterable[Cell]:
     for setting, result in rated.items():
         for model, rating in result.ratings.items():
             yield _cell("elo", model, str(setting), rating, len(ORDER))
 
 
-def _ranks(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
+def _ranks(rated: Mapping[Setting, _SettingRatings]) -> Iterable[Cell]:
     for setting, result in rated.items():
         for model, place in _places(result.ratings).items():
             yield _cell("rank", model, str(setting), place, len(ORDER), RANKED[setting.metric][model] if setting.facts == 16 else None)
@@ -102,7 +104,7 @@ def _gold(setting: Setting) -> dict[str, float]:
     return _places({model: values[0] for model, values in BASELINES[setting].items()})
 
 
-def _correlations(rated: Mapping[Setting, _Rated]) -> Iterable[Cell]:
+def _correlations(rated: Mapping[Setting, _SettingRatings]) -> Iterable[Cell]:
     for setting, result in rated.items():
         correlation = _correlation(_places(result.ratings), _gold(setting))
         yield _cell("rank_correlation", "CREAM", str(setting), correlation, len(MODELS), CORRELATION if setting.facts == 16 else None)
@@ -118,14 +120,14 @@ def _baselines() -> Iterable[Cell]:
 
 def _lengths() -> Iterable[Cell]:
     for setting, scores in LENGTHS.items():
-        for length, rating in elo(_matches(scores, [("short", "long")]), ("short", "long")).items():
+        for length, rating in rate_systems(_matches(scores, [("short", "long")]), ("short", "long")).items():
             yield _cell("elo_lengths", length, str(setting), rating, 1)
 
 
 # ---- tables
 
 
-def _elo_table(rated: Mapping[Setting, _Rated]) -> Table:
+def _elo_table(rated: Mapping[Setting, _SettingRatings]) -> Table:
     rows = []
     for model in MODELS:
         row = [model]
@@ -137,12 +139,12 @@ def _elo_table(rated: Mapping[Setting, _Rated]) -> Table:
     return Table(title=title, columns=["system", *map(str, rated)], rows=rows, note=READING)
 
 
-def _follows(rated: Mapping[Setting, _Rated]) -> Table:
-    """Return the table that shows which rankings of Table 5 can be derived."""
+def _follows(rated: Mapping[Setting, _SettingRatings]) -> Table:
+    """Return the table of rankings of Table 5 that can be derived."""
     rows = []
     for setting, result in rated.items():
-        ours, printed = _ranking(_places(result.ratings)), _ranking(RANKED[setting.metric])
-        changing = len({_ranking(_places(other)) for other in result.others}) > 1
+        ours, printed = _format_ranking(_places(result.ratings)), _format_ranking(RANKED[setting.metric])
+        changing = len({_format_ranking(_places(other)) for other in result.others}) > 1
         rows.append([str(setting), ours, printed, "yes" if ours == printed else "no", _why(setting), "yes" if changing else "no"])
     columns = ["setting", "by our Elo", "Table 5 (16 facts)", "follows", "why", "order matters"]
     note = (
@@ -153,7 +155,7 @@ def _follows(rated: Mapping[Setting, _Rated]) -> Table:
     return Table(title="Which published ranking follows from the published scores", columns=columns, rows=rows, note=note)
 
 
-def _ranking(places: Mapping[str, float]) -> str:
+def _format_ranking(places: Mapping[str, float]) -> str:
     return " > ".join(sorted(places, key=places.__getitem__))
 
 
@@ -173,7 +175,7 @@ def _why(setting: Setting) -> str:
 
 def _baseline_table() -> Table:
     by_row: dict[str, list[str]] = {}
-    for cell in (*_correlations({setting: _rated(scores) for setting, scores in PAIRS.items()}), *_baselines()):
+    for cell in (*_correlations({setting: _rate_models(scores) for setting, scores in PAIRS.items()}), *_baselines()):
         text = "all equal" if cell.ours is None else f"{cell.ours:.2f}"
         by_row.setdefault(cell.row, []).append(text if cell.published is None else f"{text} (stated: {cell.published})")
     rows = [[row, *values] for row, values in by_row.items()]
@@ -187,7 +189,7 @@ def _baseline_table() -> Table:
 def _length_table() -> Table:
     rows = []
     for length, other in (("short", "long"), ("long", "short")):
-        rated = [elo(_matches(scores, [("short", "long")]), ("short", "long"))[length] for scores in LENGTHS.values()]
+        rated = [rate_systems(_matches(scores, [("short", "long")]), ("short", "long"))[length] for scores in LENGTHS.values()]
         cells = [f"{rating:.0f} ({scores[length, other]}%)" for rating, scores in zip(rated, LENGTHS.values(), strict=True)]
         rows.append([length, *cells])
     note = "At 30 facts the short summaries come out as the more complete ones, by 0.4 points; at 16 the long ones."

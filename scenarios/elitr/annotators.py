@@ -1,4 +1,4 @@
-"""Reads scores of several annotators, as in the paper's crowdsourcing study (appendix C): a line for each score."""
+"""Read scores of several annotators, as in the paper's crowdsourcing study (appendix C), with one line for each score."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from longspan.scenarios.elitr.marks import by
+from longspan.scenarios.elitr.marks import group_marks
+from longspan.simulator.base.agreement import icc_one_way, icc_two_way
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.judging.agreement import icc_one_way, icc_two_way
-from longspan.simulator.judging.labels import read_rows
+from longspan.simulator.base.files.labels import read_rows
 
-__all__ = ["is_annotation", "reliability"]
+__all__ = ["is_annotation", "measure_reliability"]
 
 SUFFIXES: Final = (".csv", ".jsonl", ".csv.gz", ".jsonl.gz")
 COLUMNS: Final = ("meeting", "item", "annotator", "score")
@@ -22,7 +22,7 @@ def is_annotation(path: Path) -> bool:
     return path.is_file() and path.name.endswith(SUFFIXES)
 
 
-def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
+def measure_reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
     """Yield the name, reliability and number of items of each meeting and of all meetings together ("all").
 
     The reliability of a meeting, whose annotators score all its items, is ICC(2,k); the reliability of all together is ICC(1,k). Raises
@@ -30,10 +30,10 @@ def reliability(path: Path) -> Iterator[tuple[str, float | None, int]]:
     """
     rows = read_rows(path, COLUMNS)
     whole: list[list[float]] = []
-    for meeting, group in by(rows, lambda row: str(row["meeting"])).items():
+    for meeting, group in group_marks(rows, lambda row: str(row["meeting"])).items():
         names = sorted({str(row["annotator"]) for row in group})
         scores = []
-        for item, marks in by(group, lambda row: str(row["item"])).items():
+        for item, marks in group_marks(group, lambda row: str(row["item"])).items():
             given = {str(row["annotator"]): row.number("score") for row in marks}
             if sorted(given) != names or len(marks) > len(names):
                 needed = f"one score from each of the meeting's {len(names)} annotators"

@@ -1,4 +1,4 @@
-"""Meetings with their questions, made up or published."""
+"""Meetings with their questions, generated or published."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import Place, QuestionType, Setting
 from longspan.simulator.base.tokens import Tokenizer
 
-__all__ = ["Meeting", "MeetingQuestion", "Rule", "count", "parts"]
+__all__ = ["Meeting", "MeetingQuestion", "Rule", "count_tokens", "cut_parts"]
 
 PART_TOKENS: Final = 1000
 """The approximate length of a transcript's delivered parts."""
@@ -19,8 +19,9 @@ PART_TOKENS: Final = 1000
 class Rule(NamedTuple):
     """A rule's standard for answers.
 
-    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: the ways to say each value that an
-    answer could name, right or wrong; empty for numbers. `besides`: values that a right answer may also name, such as the terms of a sum.
+    `kind`: names, phrases, or numbers. `expected`: the values that a right answer names. `values`: for each value that an answer could
+    name, right or wrong, the ways to say it; empty for numbers. `besides`: values that a right answer may also name, such as the terms
+    of a sum.
     """
 
     kind: str
@@ -85,14 +86,14 @@ class Meeting(NamedTuple):
         return facts
 
 
-def count(text: str) -> int:
-    """Count tokens in cl100k_base, whatever the run's tokenizer: a corpus is the same for every run."""
+def count_tokens(text: str) -> int:
+    """Count tokens in cl100k_base, regardless of the run's tokenizer, because a corpus is the same for every run."""
     return Tokenizer("cl100k_base").count(text)
 
 
-def parts(lines: Sequence[str], size: int = PART_TOKENS) -> list[range]:
+def cut_parts(lines: Sequence[str], size: int = PART_TOKENS) -> list[range]:
     """Cut lines into parts of about `size` tokens; return the parts as ranges of line numbers. A line is never cut."""
-    sizes = [count(line + "\n") for line in lines]
+    sizes = [count_tokens(line + "\n") for line in lines]
     number = max(1, round(sum(sizes) / size))
     ranges: list[range] = []
     begin, done = 0, 0

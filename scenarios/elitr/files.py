@@ -1,4 +1,4 @@
-"""Reads ELITR-Bench's files of questions and of released responses with scores: JSON, plain, in gzip, or in the password-protected zip."""
+"""Read ELITR-Bench's files of questions and of released responses with scores: JSON, gzipped JSON, or the password-protected zip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from longspan.simulator.base.errors import InputError, first_problem, one_line
-from longspan.simulator.files.reading import parse_json, read_packed
+from longspan.simulator.base.files.file_io import parse_json, read_packed
 
 __all__ = ["Mode", "Place", "Question", "QuestionType", "Response", "Setting", "Sheet", "SheetMeeting", "Split", "read_sheets"]
 
@@ -22,17 +22,17 @@ Mode = Literal["single", "multi"]
 Split = Literal["dev", "test"]
 QuestionType = Literal["who", "what", "when", "howmany"]
 Place = Literal["B", "M", "E", "S"]
-"""Where in the transcript the answer is: the first, second or last third, or several passages."""
+"""Position of the answer in the transcript: the first, second or last third, or several passages."""
 
 PASSWORD: Final = b"utter"
 LARGEST: Final = 1 << 28
-"""Bytes of a file, unpacked, that are read at most."""
+"""Maximum size of a file in bytes, unpacked."""
 
 ZIP: Final = b"PK\x03\x04"
 _SUFFIX: Final = "_score"
 
 RENAME: Final = "restore its original name, such as elitr-bench-qa_dev_st.json"
-"""The remedy for a renamed file: its name has information that is nowhere else."""
+"""Remedy for a renamed file, because its name contains information that is nowhere else."""
 
 
 class _Frozen(BaseModel):

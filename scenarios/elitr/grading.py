@@ -1,4 +1,4 @@
-"""Grades answers about a meeting, by rules or by a judge's points."""
+"""Grade answers about a meeting, by rules or by a judge's points."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any, Final
 
-from longspan.scenarios.elitr.rubrics import query
+from longspan.scenarios.elitr.rubrics import points_query
 from longspan.scenarios.elitr.rules import by_rule
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import join_some
 
-__all__ = ["MINUTES", "graded"]
+__all__ = ["MINUTES", "grade_answers"]
 
-MINUTES: Final = "minutes have no score of their own: `longspan arena` compares those of several agents"
+MINUTES: Final = "minutes have no score of their own: `longspan cream arena` compares those of several agents"
 
 
-def graded(facts: Mapping[str, Any], record: Record) -> Grade:
+def grade_answers(facts: Mapping[str, Any], record: Record) -> Grade:
     """Grade a test by the mean over its questions, each an item. A judge's points count as tenths.
 
     The score is None if a question has none.
@@ -28,7 +28,7 @@ def graded(facts: Mapping[str, Any], record: Record) -> Grade:
     items = [_item(facts, question, answer, record, asks) for question, answer in zip(facts["questions"], record.answers, strict=True)]
     scores = [item.score for item in items if item.score is not None]
     missing = [item.name for item in items if item.score is None]
-    reason = f"{len(missing)} of {len(items)} answers have no score: {some(missing)}" if missing else _reason(items)
+    reason = f"{len(missing)} of {len(items)} answers have no score: {join_some(missing)}" if missing else _reason(items)
     return Grade(
         score=None if missing else fmean(scores),
         reason=items[0].note if len(items) == 1 else reason,
@@ -40,18 +40,18 @@ def graded(facts: Mapping[str, Any], record: Record) -> Grade:
 
 def _reason(items: list[Item]) -> str:
     below = [item.name for item in items if item.score != 1]
-    return f"{len(items) - len(below)} of {len(items)} answers have full marks" + (f"; not {some(below)}" if below else "")
+    return f"{len(items) - len(below)} of {len(items)} answers have full marks" + (f"; not {join_some(below)}" if below else "")
 
 
 def _item(facts: Mapping[str, Any], question: Mapping[str, Any], answer: Exchange, record: Record, asks: list[Query[Any]]) -> Item:
-    """Score an answer. Queries that only a judge can answer and has not yet are added to `asks`."""
+    """Score an answer. Queries that only a judge can answer and has not answered yet are added to `asks`."""
     rule = question["rule"]
     score: float | None = None
     note = "needs a judge; --judge names one"
     if rule is not None:
         score, note = by_rule(rule, question["question"], answer.reply)
     if facts["rubric"] != "rules":
-        judging = query(facts["rubric"], question["asked"], question["answer"], answer.reply, facts.get("judge"))
+        judging = points_query(facts["rubric"], question["asked"], question["answer"], answer.reply, facts.get("judge"))
         verdict = record.said(judging)
         if verdict is None:
             asks.append(judging)

@@ -1,9 +1,9 @@
-"""Made-up meetings: transcripts in the style of the ELITR corpus, and questions whose answers are known.
+"""Generate meetings: transcripts in the style of the ELITR corpus, and questions with known answers.
 
-In each third of a meeting people talk about two things, and state the same kinds of facts about both: who takes care of it,
-what its problem is, when it is due, how many of something there are. So an answer is never the only name, date or number
-nearby. All other remarks state nothing of the kind. Facts that need several passages are spread over different thirds: the
-terms of a sum, a date that is moved, the items of a list, and who took part.
+In each third of a meeting, people talk about two things and state the same kinds of facts about both: who takes care of it, what its
+problem is, when it is due, how many of something there are. So an answer is never the only name, date or number nearby. All other
+remarks state no such facts. Facts that need several passages are spread over different thirds: the terms of a sum, a date that is moved,
+the items of a list, and the participants.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, Rule, count
+from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, Rule, count_tokens
 from longspan.scenarios.elitr.files import Place, QuestionType
-from longspan.scenarios.elitr.speech import spoken
+from longspan.scenarios.elitr.speech import add_hesitations
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 
-__all__ = ["MAX_TOKENS", "MIN_TOKENS", "write"]
+__all__ = ["MAX_TOKENS", "MIN_TOKENS", "write_meeting"]
 
 MIN_TOKENS: Final = 5_000
 MAX_TOKENS: Final = 18_000
-"""The length of a meeting: similar to the published ones (Table 1)."""
+"""Bounds for the length of a meeting, similar to the published ones (Table 1)."""
 
 ROOM: Final = 60
-"""A meeting may be shorter than requested by this many tokens, so that it is never longer."""
+"""A meeting may be this many tokens shorter than requested, so that it is never longer."""
 
 FOLLOW_UPS: Final = 0.4
-"""The share of questions that refer back to the previous one in the conv setting, of those that could."""
+"""Share of questions that refer back to the previous one in the conv setting, out of those that could."""
 DOUBTED: Final = 0.35
-"""The share of facts that are first mistaken for something else."""
+"""Share of facts that are first mistaken for something else."""
 LONG_REMARKS: Final = 0.2
-"""The share of remarks that continue on another line."""
+"""Share of remarks that continue on another line."""
 
 _THIRDS: Final[Sequence[Place]] = ("B", "M", "E")
 _KINDS: Final[Mapping[QuestionType, Sequence[str]]] = {
@@ -49,7 +49,7 @@ _DAYS: Final = "Monday Tuesday Wednesday Thursday Friday".split()
 
 @final
 class _Fact(NamedTuple):
-    """A fact about a thing: `value` as it is stated, `false` as it is first mistaken."""
+    """A fact about a thing: `value` as stated, `false` as first mistaken."""
 
     kind: str
     thing: str
@@ -60,10 +60,10 @@ class _Fact(NamedTuple):
 
 @final
 class _Cast:
-    """The speakers, the people and things they mention, and values that no two facts share."""
+    """The speakers, the people and things that they mention, and values that no two facts share."""
 
     def __init__(self, random: Random) -> None:
-        known = words("meetings")
+        known = load_words("meetings")
         people = [f"PERSON{number}" for number in random.sample(range(1, 25), 12)]
         self.speakers = people[: random.randint(4, 8)]
         self.people = people
@@ -84,7 +84,7 @@ class _Cast:
         self._dealt = dict.fromkeys(self._decks, 0)
 
     def deal(self, kind: str) -> str:
-        """Return the next value of a kind, which nothing else has."""
+        """Return an unused value of a kind."""
         self._dealt[kind] += 1
         return str(self._decks[kind][self._dealt[kind] - 1])
 
@@ -95,19 +95,19 @@ class _Cast:
 
 @final
 class _Passage(NamedTuple):
-    """Utterances to be said one after the other, and the key of the question that needs them."""
+    """Consecutive utterances, and the key of the question that needs them."""
 
     key: str
     utterances: Sequence[str]
 
 
-def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
-    """Write a meeting of about `tokens` tokens of cl100k_base, never more (None: drawn between 5k and 18k).
+def write_meeting(random: Random, name: str, tokens: int | None = None) -> Meeting:
+    """Generate a meeting of at most `tokens` tokens of cl100k_base, and nearly that many (None: drawn between 5k and 18k).
 
     `name` begins its id.
     """
     size = random.randint(MIN_TOKENS + 2 * ROOM, MAX_TOKENS) if tokens is None else tokens
-    known = words("meetings")
+    known = load_words("meetings")
     cast = _Cast(random)
     facts = [_facts(random, cast, cast.things[2 * third : 2 * third + 2]) for third in range(3)]
     asked = [_choose(random, group) for group in facts]
@@ -129,7 +129,7 @@ def write(random: Random, name: str, tokens: int | None = None) -> Meeting:
 def _facts(random: Random, cast: _Cast, things: Sequence[str]) -> list[_Fact]:
     """Draw facts of the same kinds about both things."""
     facts = []
-    unit = random.choice(words("meetings")["units"])
+    unit = random.choice(load_words("meetings")["units"])
     for type, kinds in _KINDS.items():
         kind = random.choice(kinds)
         for thing in things:
@@ -140,27 +140,30 @@ def _facts(random: Random, cast: _Cast, things: Sequence[str]) -> list[_Fact]:
 
 
 def _choose(random: Random, facts: Sequence[_Fact]) -> list[_Fact]:
-    """Choose one fact of each kind to ask for, those about the same thing together."""
+    """Choose one fact of each kind to ask for, with facts about the same thing next to each other."""
     pairs = [facts[at : at + 2] for at in range(0, len(facts), 2)]
     chosen = [random.choice(pair) for pair in random.sample(pairs, len(pairs))]
     return sorted(chosen, key=lambda fact: fact.thing)
 
 
 def _passage(random: Random, fact: _Fact) -> _Passage:
-    known = words("meetings")
+    known = load_words("meetings")
     utterances = random.choice(known["kinds"][fact.kind]["tell"])
     if fact.false is not None:
         utterances = [*utterances, *random.choice(known["doubt"])]
-    said = [_filled(text, x=fact.thing, v=_kept(fact.value), f=_kept(fact.false or ""), unit=fact.unit) for text in utterances]
+    said = [
+        _fill_sentence(text, x=fact.thing, v=_protect_value(fact.value), f=_protect_value(fact.false or ""), unit=fact.unit)
+        for text in utterances
+    ]
     return _Passage(f"{fact.kind} {fact.thing}", said)
 
 
-def _kept(value: str) -> str:
-    """Return a value marked so that no hesitation gets into it."""
+def _protect_value(value: str) -> str:
+    """Return a value with no-break spaces, so that no hesitation is inserted into it."""
     return value.replace(" ", "\u00a0")
 
 
-def _filled(sentence: str, **values: str) -> str:
+def _fill_sentence(sentence: str, **values: str) -> str:
     text = sentence.format(**values)
     return text[:1].upper() + text[1:]
 
@@ -169,7 +172,7 @@ def _filled(sentence: str, **values: str) -> str:
 
 
 def _first(cast: _Cast, known: Mapping[str, Any]) -> list[MeetingQuestion]:
-    """Return the question who took part, which needs the whole meeting."""
+    """Return the question about the participants, which needs the whole meeting."""
     names = sorted(cast.speakers, key=lambda name: int(name.removeprefix("PERSON")))
     rule = Rule("names", names, {name: [name] for name in cast.people})
     answer = ", ".join(f"[{name}]" for name in names[:-1]) + f" and [{names[-1]}]"
@@ -180,11 +183,11 @@ def _questions(random: Random, cast: _Cast, place: Place, facts: Sequence[_Fact]
     """Yield the questions about a third of the meeting. In conv, one may refer back to the previous one about the same thing."""
     before = ""
     for fact in facts:
-        kind = words("meetings")["kinds"][fact.kind]
-        qa = _filled(random.choice(kind["asks"]), x=fact.thing, unit=fact.unit)
-        follows = _filled(random.choice(kind["follows"]), unit=fact.unit)
+        kind = load_words("meetings")["kinds"][fact.kind]
+        qa = _fill_sentence(random.choice(kind["asks"]), x=fact.thing, unit=fact.unit)
+        follows = _fill_sentence(random.choice(kind["follows"]), unit=fact.unit)
         conv = follows if fact.thing == before and random.random() < FOLLOW_UPS else qa
-        answer = _filled(kind["answer"], v=fact.value, unit=fact.unit) + "."
+        answer = _fill_sentence(kind["answer"], v=fact.value, unit=fact.unit) + "."
         yield MeetingQuestion(f"{fact.kind} {fact.thing}", kind["type"], place, qa, conv, answer, _rule(cast, fact))
         before = fact.thing
 
@@ -201,7 +204,7 @@ def _rule(cast: _Cast, fact: _Fact) -> Rule:
         case "count":
             return Rule("numbers", [fact.value], {})
         case kind:
-            known = {entry["text"]: entry["keys"] for entry in words("meetings")[f"{kind}s"]}
+            known = {entry["text"]: entry["keys"] for entry in load_words("meetings")[f"{kind}s"]}
             return Rule("phrases", [fact.value], {text: known[text] for text in cast.dealt(kind)})
 
 
@@ -224,15 +227,15 @@ def _ordinal(day: str) -> str:
 
 
 def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[MeetingQuestion]]:
-    """Return passages for each third whose facts belong together, and the questions that need several of them."""
-    known = words("meetings")
+    """Return passages for each third with related facts, and the questions that need several of them."""
+    known = load_words("meetings")
     thirds: list[list[_Passage]] = [[], [], []]
 
     unit = random.choice(known["sites"])
     terms = [cast.deal("count"), cast.deal("count")]
     for org, term, third in zip(cast.sites, terms, random.sample(range(3), 2), strict=True):
         sentence = random.choice(known["total"]["tell"])
-        thirds[third].append(_Passage("total", [_filled(sentence, org=f"[{org}]", v=_kept(term), unit=unit)]))
+        thirds[third].append(_Passage("total", [_fill_sentence(sentence, org=f"[{org}]", v=_protect_value(term), unit=unit)]))
     total = str(sum(map(int, terms)))
     first, second = (f"[{org}]" for org in cast.sites)
     asks = known["total"]["ask"].format(unit=unit, first=first, second=second)
@@ -241,14 +244,16 @@ def _across(random: Random, cast: _Cast) -> tuple[list[list[_Passage]], list[Mee
 
     old, new = cast.deal("deadline"), cast.deal("deadline")
     early, late = sorted(random.sample(range(3), 2))
-    thirds[early].append(_Passage("review", [_filled(random.choice(known["review"]["plan"]), v=_kept(old))]))
-    thirds[late].append(_Passage("review", [_filled(random.choice(known["review"]["move"]), v=_kept(new), old=_kept(old))]))
+    thirds[early].append(_Passage("review", [_fill_sentence(random.choice(known["review"]["plan"]), v=_protect_value(old))]))
+    thirds[late].append(
+        _Passage("review", [_fill_sentence(random.choice(known["review"]["move"]), v=_protect_value(new), old=_protect_value(old))])
+    )
     asks = known["review"]["ask"]
     questions.append(MeetingQuestion("review", "when", "S", asks, asks, f"{new}.", _dates(cast, new)))
 
     items = random.sample(known["items"], 3)
     for third, item in enumerate(items):
-        thirds[third].append(_Passage("agenda", [_filled(random.choice(known["agenda"]["tell"]), v=_kept(item["text"]))]))
+        thirds[third].append(_Passage("agenda", [_fill_sentence(random.choice(known["agenda"]["tell"]), v=_protect_value(item["text"]))]))
     asks = known["agenda"]["ask"]
     names = [item["text"] for item in items]
     rule = Rule("phrases", names, {item["text"]: item["keys"] for item in known["items"]})
@@ -282,7 +287,7 @@ class _Transcript:
         for third, passages in enumerate(thirds):
             target = (size - ROOM - end) * (third + 1) // 3
             order = self._random.sample(list(passages), len(passages))
-            waiting = sum(count(text) + 12 for passage in order for text in passage.utterances) * 1.25
+            waiting = sum(count_tokens(text) + 12 for passage in order for text in passage.utterances) * 1.25
             room = max(1.0, target - self._tokens - waiting)
             begin, spent = self._tokens, 0
             starts = sorted(self._random.uniform(0.04, 0.96) * room for _ in order)
@@ -294,7 +299,7 @@ class _Transcript:
                     self._say(text)
                 evidence.setdefault(passage.key, []).extend(range(at, len(self._lines)))
                 spent += self._tokens - before
-                waiting -= sum(count(text) + 12 for text in passage.utterances) * 1.25
+                waiting -= sum(count_tokens(text) + 12 for text in passage.utterances) * 1.25
             while self._tokens < target - 40:
                 self._remark()
         self._say(self._random.choice(self._known["closing"]))
@@ -312,20 +317,20 @@ class _Transcript:
             return
         self._say(self._sentence())
         while self._random.random() < LONG_REMARKS:
-            self._add(spoken(self._random, self._sentence()))
+            self._add(add_hesitations(self._random, self._sentence()))
 
     def _sentence(self) -> str:
         topic, other = self._random.sample(self._known["topics"], 2)
         values = {"topic": topic, "topic2": other, "person": self._random.choice(self._cast.speakers)}
         values |= {"org": self._random.choice(self._cast.orgs), "project": self._random.choice(self._cast.projects)}
-        return _filled(self._remarks.deal(), **values)
+        return _fill_sentence(self._remarks.deal(), **values)
 
     def _say(self, text: str) -> None:
         speaker = self._random.choice([person for person in self._cast.speakers if person != self._last])
         self._last = speaker
-        self._add(f"({speaker}) {spoken(self._random, text)}")
+        self._add(f"({speaker}) {add_hesitations(self._random, text)}")
 
     def _add(self, line: str) -> None:
         line = line.replace("\u00a0", " ")
         self._lines.append(line)
-        self._tokens += count(line + "\n")
+        self._tokens += count_tokens(line + "\n")

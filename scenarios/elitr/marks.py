@@ -1,4 +1,4 @@
-"""Marks of ELITR-Bench: judges' points for answers by model, setting, mode, split and seed, with their means and tests."""
+"""Marks of ELITR-Bench: judges' points for answers by model, setting, mode, split and seed, with means and tests."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.scenarios.elitr.files import Mode, Setting, Split
-from longspan.simulator.judging.agreement import lower
+from longspan.simulator.base.agreement import welch_p_lower
 
 __all__ = [
     "MIDDLE",
     "Mark",
     "Sitting",
-    "by",
+    "format_figure",
+    "group_marks",
     "mean_of_parts",
-    "means",
     "over_seeds",
     "p_middle",
     "per_question",
     "points_of",
-    "shown",
+    "sitting_means",
 ]
 
 MIDDLE: Final = "M"
@@ -65,7 +65,7 @@ class Mark(NamedTuple):
         return self.meeting, self.question
 
 
-def by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
+def group_marks(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
     """Group the values. Groups come in the order of their first values."""
     groups: dict[Key, list[Value]] = {}
     for value in values:
@@ -78,20 +78,20 @@ def points_of(marks: Iterable[Mark], judge: str) -> list[float]:
     return [points for mark in marks if (points := mark.points.get(judge)) is not None]
 
 
-def means(marks: Iterable[Mark], judge: str) -> list[float]:
+def sitting_means(marks: Iterable[Mark], judge: str) -> list[float]:
     """Return the mean of each sitting over its questions (not its meetings). Sittings without points are left out."""
-    return [fmean(points) for group in by(marks, lambda mark: mark.sitting).values() if (points := points_of(group, judge))]
+    return [fmean(points) for group in group_marks(marks, lambda mark: mark.sitting).values() if (points := points_of(group, judge))]
 
 
 def over_seeds(marks: Iterable[Mark], judge: str) -> tuple[float | None, float | None]:
     """Return the mean of a model's sittings (None without any) and their sample standard deviation (None for fewer than two)."""
-    values = means(marks, judge)
+    values = sitting_means(marks, judge)
     return (fmean(values) if values else None), (stdev(values) if len(values) > 1 else None)
 
 
 def per_question(marks: Iterable[Mark], judge: str) -> list[tuple[Mark, float]]:
     """Return each question once, with the mean of its points over the sittings."""
-    groups = by(marks, lambda mark: mark.key).values()
+    groups = group_marks(marks, lambda mark: mark.key).values()
     return [(group[0], fmean(points)) for group in groups if (points := points_of(group, judge))]
 
 
@@ -102,10 +102,10 @@ def p_middle(marks: Iterable[Mark], judge: str) -> float | None:
     """
     questions = per_question(marks, judge)
     middle = [points for mark, points in questions if mark.place == MIDDLE]
-    return lower(middle, [points for mark, points in questions if mark.place != MIDDLE])
+    return welch_p_lower(middle, [points for mark, points in questions if mark.place != MIDDLE])
 
 
-def shown(value: float | None) -> str:
+def format_figure(value: float | None) -> str:
     """Format a figure as the paper prints it: rounded half up to three decimals, then to two."""
     if value is None:
         return "-"

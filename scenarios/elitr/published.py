@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-__all__ = ["BRIEF", "KINDS", "MODES", "PLACES", "printed", "rows"]
+__all__ = ["BRIEF", "KINDS", "MODES", "PLACES", "printed_figure", "table_rows"]
 
 MODES: Final = ("single-qa", "multi-qa", "multi-conv")
 """The settings of Table 2: mode and version of the questions."""
@@ -139,7 +139,7 @@ _PEARSON: Final = {("GPT-4", "Gold Human"): 0.82, ("GPT-4", "Silver Human"): 0.7
 
 
 @cache
-def _known() -> dict[tuple[str, str, str], float]:
+def _load_figures() -> dict[tuple[str, str, str], float]:
     found = {
         (table, row, column): float(value)
         for table, (columns, text) in _TABLES.items()
@@ -151,11 +151,11 @@ def _known() -> dict[tuple[str, str, str], float]:
     return found | {("pearson", a, b): value for (a, b), value in both_ways.items()}
 
 
-def printed(table: str, row: str, column: str) -> float | None:
+def printed_figure(table: str, row: str, column: str) -> float | None:
     """Return the figure in a cell of one of the paper's tables; None if the paper prints none."""
-    return _known().get((table, row, column))
+    return _load_figures().get((table, row, column))
 
 
-def rows(table: str) -> list[str]:
+def table_rows(table: str) -> list[str]:
     """Return the rows of one of the paper's tables, in its order."""
-    return list(dict.fromkeys(row for name, row, _ in _known() if name == table))
+    return list(dict.fromkeys(row for name, row, _ in _load_figures() if name == table))

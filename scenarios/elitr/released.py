@@ -1,4 +1,4 @@
-"""Collects marks from released files and from runs."""
+"""Collect marks from released files and from runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple, final
 from longspan.scenarios.elitr.files import LARGEST, Question, Sheet, Split
 from longspan.scenarios.elitr.marks import Mark, Sitting
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.folders import check_file
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.file_io import read_packed
+from longspan.simulator.base.files.folders import check_file
 
-__all__ = ["JUDGES", "differing", "marks_in_run", "marks_of", "runs_in"]
+__all__ = ["JUDGES", "find_rewordings", "marks_in_run", "marks_of", "runs_in"]
 
 JUDGES: Final = {
     "gpt-4-eval": "GPT-4",
@@ -23,13 +23,13 @@ JUDGES: Final = {
     "gold-human-eval": "Gold Human",
     "silver-human-eval": "Silver Human",
 }
-"""The judges of the released scores: their names in the files and in the paper's tables."""
+"""Judges of the released scores: their names in the files and in the paper's tables."""
 
 
 MANIFEST: Final = "manifest.json"
 
 _SEED: Final = re.compile(r"([?&])seed=(\d+)(?:&|$)")
-"""Matches an agent's own seed: with another seed it is another sitting of the same agent."""
+"""An agent's own seed. With another seed it is another sitting of the same agent."""
 
 
 @final
@@ -41,7 +41,7 @@ class _Answers(NamedTuple):
     by_question: dict[tuple[str, str], tuple[Question, str, dict[str, float | None]]]
 
     def same(self, other: _Answers) -> bool:
-        """Return whether both have the same answers with the same scores, as far as both have scores: one file repeats the other."""
+        """Return whether both have the same answers and, where both have scores, the same scores. One file then repeats the other."""
         if (self.sheet.setting, self.sheet.mode, self.sheet.split) != (other.sheet.setting, other.sheet.mode, other.sheet.split):
             return False
         if self.model != other.model or self.by_question.keys() != other.by_question.keys():
@@ -50,7 +50,7 @@ class _Answers(NamedTuple):
         return all(a[1] == b[1] and all(a[2][judge] == b[2][judge] for judge in a[2].keys() & b[2].keys()) for a, b in pairs)
 
 
-def differing(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
+def find_rewordings(sheets: Iterable[Sheet]) -> set[tuple[Split, str, str]]:
     """Return the questions (split, meeting, id) that qa and conv word differently, as far as the sheets have both."""
     asked: dict[tuple[Split, str, str], dict[str, str]] = {}
     for sheet in sheets:
@@ -73,7 +73,7 @@ def marks_of(sheets: Sequence[Sheet]) -> list[Mark]:
                 twin.by_question[key][2].update(scores)
         else:
             sittings.append(answers)
-    differ = differing(sheets)
+    differ = find_rewordings(sheets)
     counted: Counter[tuple[Any, ...]] = Counter()
     marks = []
     for answers in sittings:
@@ -102,7 +102,7 @@ def _answers(sheet: Sheet) -> Iterator[_Answers]:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return the run at a path, or the runs in the folder at a path; none if it is neither."""
+    """Return the run at a path, or the runs in a folder; empty for anything else."""
     if (path / MANIFEST).exists():
         return [path]
     return sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final, Literal, final
 
 from pydantic import model_validator
 
-from longspan.scenarios.shared.prompts import filled
+from longspan.scenarios.shared.own_prompts import fill_prompt
+from longspan.simulator.base.files.labels import Row
 from longspan.simulator.contract.queries import Free, Query, fence, template
-from longspan.simulator.judging.labels import Row
 
-__all__ = ["FIVE", "TEN", "Points", "Rubric", "query"]
+__all__ = ["FIVE", "TEN", "Points", "Rubric", "points_query"]
 
 HERE: Final = Path(__file__).parent / "templates"
 
@@ -35,20 +35,20 @@ class Points(Free):
 
     @model_validator(mode="after")
     def _readable(self) -> Points:
-        given = self._given()
+        given = self._read_points()
         if given is None:
             raise ValueError(f"the answer has no points: expected {self.shape}, it ends {self.text[-60:]!r}")
         if not 1 <= given <= self.scale:
             raise ValueError(f"points must be from 1 to {self.scale}, got {given}")
         return self
 
-    def _given(self) -> int | None:
+    def _read_points(self) -> int | None:
         found = self.pattern.search(self.text)
         return int(found[1]) if found else None
 
     @property
     def points(self) -> int:
-        return (self._given() or 0) * (10 // self.scale)
+        return (self._read_points() or 0) * (10 // self.scale)
 
 
 @final
@@ -72,17 +72,17 @@ class Result(Points):
 ANSWERS: Final[dict[Rubric, type[Boxed] | type[Result]]] = {"ten": Boxed, "five": Result}
 
 
-def query(rubric: Rubric, question: str, reference: str, response: str, own: str | None = None) -> Query[Points]:
+def points_query(rubric: Rubric, question: str, reference: str, response: str, own: str | None = None) -> Query[Points]:
     """Return the query to a judge about a response; `own` is the user's prompt. The judge does not see the transcript (section 4)."""
     values = {"question": question, "reference": reference, "response": response}
     if own is not None:
-        return Query[Points](prompt=filled(own, **values), answer=ANSWERS[rubric], version=f"elitr {rubric} own")
+        return Query[Points](prompt=fill_prompt(own, **values), answer=ANSWERS[rubric], version=f"elitr {rubric} own")
     prompt = template(HERE, rubric).render(values, fence=fence(*values.values()))
     return Query[Points](prompt=prompt, answer=ANSWERS[rubric], version=f"elitr {rubric} 1")
 
 
 @final
-class _Calibrated:
+class _CalibratedRubric:
     """A rubric for `longspan calibrate`: a row of labels becomes a query, an answer becomes a number."""
 
     columns = ("question", "reference", "response")
@@ -90,19 +90,19 @@ class _Calibrated:
 
     step = 1.0
     scale = (1.0, 10.0)
-    """Points out of five are doubled: people's labels are out of ten."""
+    """Points out of five are doubled, because people's labels are out of ten."""
 
     def __init__(self, rubric: Rubric) -> None:
         self._rubric = rubric
 
     def query(self, row: Row) -> Query[Any]:
         """Return the query to the judge about a row. Raises InputError if a value of the row is not text."""
-        return query(self._rubric, row.text("question"), row.text("reference"), row.text("response"))
+        return points_query(self._rubric, row.text("question"), row.text("reference"), row.text("response"))
 
     def value(self, answer: Any) -> float:
         """Return the points in an answer."""
         return float(answer.points)
 
 
-TEN: Final = _Calibrated("ten")
-FIVE: Final = _Calibrated("five")
+TEN: Final = _CalibratedRubric("ten")
+FIVE: Final = _CalibratedRubric("five")

@@ -11,14 +11,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 from pydantic import Field, model_validator
 
-from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, parts
+from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion, cut_parts
 from longspan.scenarios.elitr.files import Mode, Setting, Split
-from longspan.scenarios.elitr.grading import graded
-from longspan.scenarios.elitr.made_up import write
+from longspan.scenarios.elitr.grading import grade_answers
+from longspan.scenarios.elitr.made_up import write_meeting
 from longspan.scenarios.elitr.rubrics import Rubric
 from longspan.scenarios.elitr.tables import tables_of
-from longspan.scenarios.elitr.transcripts import published
-from longspan.scenarios.shared.prompts import Places, filled, read_prompts
+from longspan.scenarios.elitr.transcripts import read_meetings
+from longspan.scenarios.shared.own_prompts import Places, fill_prompt, read_prompts
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.base.tables import Table
@@ -36,21 +36,21 @@ PLACES: Final[Places] = {
     "next": ("question",),
     "judge": ("question", "response", "reference"),
 }
-"""The prompts that a user may bring: the message with the transcript, those after it (default: the question), the judge's."""
+"""The prompts that a user may supply: the message with the transcript, the following ones (default: the question), and the judge's."""
 
 CZECH: Final = frozenset("ěščřžůťďň")
-"""Letters that no English question has and most Czech ones do."""
+"""Letters that occur in no English question and in most Czech ones."""
 
 
 @final
 class Elitr(Scenario):
-    """Questions about the transcript of a meeting, or its minutes.
+    """Ask questions about the transcript of a meeting, or ask for its minutes.
 
-    `setting`: questions that are self-contained (qa), or that refer back to earlier ones (conv). `mode`: a test is one question
-    (single), or all questions of a meeting in order (multi); conv is always multi. `delivery`: the transcript is one message in
-    a conversation of the test's own (message), or parts in the long conversation, with the questions a span later (interleave).
-    `rubric`: rules, or a judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`
-    meetings are made up, of `tokens` tokens or 5k to 18k. `prompts`: a file with other words for the messages and the judge.
+    `setting`: questions that are self-contained (qa), or that refer back to earlier ones (conv). `mode`: one question per test (single),
+    or all questions of a meeting in order (multi); conv is always multi. `delivery`: send the transcript in one message of a separate
+    conversation (message), or in parts in the long conversation, with the questions a span later (interleave). `rubric`: rules, or a
+    judge's points out of ten or five; by default rules, or ten for the published questions. Without `data`, meetings of `tokens` tokens,
+    or 5k to 18k, are generated. `prompts`: a file with other prompts for the messages and the judge.
     """
 
     name: ClassVar[str] = "elitr"
@@ -76,7 +76,7 @@ class Elitr(Scenario):
         if self._published and self.rubric == "rules":
             raise ValueError("rubric=rules cannot grade the published answers, which are free text: use ten or five, and --judge")
         if self._published and self.tokens is not None:
-            raise ValueError("tokens is the size of made-up meetings: the published ones have their own")
+            raise ValueError("tokens is the size of made-up meetings and cannot be combined with published ones")
         if self.prompts is not None and (self.task, self.delivery) != ("questions", "message"):
             raise ValueError("prompts are for task=questions and delivery=message")
         return self
@@ -98,17 +98,17 @@ class Elitr(Scenario):
         return self.rubric or ("ten" if self._published else "rules")
 
     def make(self, random: Random) -> Script:
-        """Make a test of one meeting with one or all of its questions. Raises InputError for data that cannot be read."""
+        """Make a test of one meeting with one or all of its questions. Raises InputError for unreadable data."""
         if self._published:
-            meeting = random.choice(published(self.data, self.questions, self.split, 10_000))
+            meeting = random.choice(read_meetings(self.data, self.questions, self.split, 10_000))
         else:
-            meeting = write(random, f"made_{self.split}", self.tokens)
+            meeting = write_meeting(random, f"made_{self.split}", self.tokens)
         return self._script(meeting, [random.choice(meeting.questions)] if self._mode == "single" else meeting.questions)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield the tests of `tests` meetings: one for each meeting, or one for each of its questions.
 
-        With delivery=interleave and mode=single it is one question of each meeting.
+        With delivery=interleave and mode=single, it is one question about each meeting.
         """
         for number, meeting in enumerate(self._meetings(tests, seed), 1):
             if self.task == "minutes" or self._mode == "multi":
@@ -122,9 +122,9 @@ class Elitr(Scenario):
 
     def _meetings(self, count: int, seed: str) -> Iterable[Meeting]:
         if self._published:
-            return published(self.data, self.questions, self.split, count)
+            return read_meetings(self.data, self.questions, self.split, count)
         names = ((number, f"made_{self.split}_{number:03}") for number in range(1, count + 1))
-        return (write(Random(f"{seed}/{self.split}/{number}"), name, self.tokens) for number, name in names)
+        return (write_meeting(Random(f"{seed}/{self.split}/{number}"), name, self.tokens) for number, name in names)
 
     # ---- script
 
@@ -148,25 +148,27 @@ class Elitr(Scenario):
         if "judge" in own:
             facts["judge"] = own["judge"]
         if self.delivery == "interleave":
-            return self._interleaved(meeting, asked, facts)
+            return self._interleave(meeting, asked, facts)
         if own:
-            requests = [replace(line, text=filled(own.get("next", "{{question}}"), question=line.text)) for line in self._bare(asked)]
-            first = filled(own["first"], transcript=meeting.text, question=self._marked(asked[0].wording(self.setting)))
+            requests = [replace(line, text=fill_prompt(own.get("next", "{{question}}"), question=line.text)) for line in self._bare(asked)]
+            first = fill_prompt(own["first"], transcript=meeting.text, question=self._mark_question(asked[0].wording(self.setting)))
         else:
             requests = self._requests(asked, "this meeting", woven=False)
             first = _text("transcript", transcript=meeting.text, request=requests[0].text)
         lines = [Line(first, ideal=requests[0].ideal, asks=True), *requests[1:]]
         return Script(facts=facts | {"text_lines": [0, 1]}, lines=lines, alone=True, recorded=self._recorded(meeting))
 
-    def _interleaved(self, meeting: Meeting, asked: Sequence[MeetingQuestion], facts: Mapping[str, Any]) -> Script:
+    def _interleave(self, meeting: Meeting, asked: Sequence[MeetingQuestion], facts: Mapping[str, Any]) -> Script:
         """Return the transcript in parts, then the questions together. Each needs the parts with its evidence."""
         name = f"the meeting {meeting.id}"
-        pieces = parts(meeting.lines)
+        pieces = cut_parts(meeting.lines)
         lines = [
             Line(_text("part", meeting=name, number=number, parts=len(pieces), text="\n".join(meeting.lines[part.start : part.stop])))
             for number, part in enumerate(pieces, 1)
         ]
-        needs = [_needed(meeting, question, pieces) for question in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
+        needs = (
+            [_parts_needed(meeting, question, pieces) for question in asked] if self.task == "questions" else [tuple(range(len(pieces)))]
+        )
         requests = self._requests(asked, name, woven=True)
         lines += [replace(line, needs=wanted, together=bool(at)) for at, (line, wanted) in enumerate(zip(requests, needs, strict=True))]
         facts, farewell = {**facts, "text_lines": [0, len(pieces)]}, _text("farewell", meeting=name)
@@ -176,7 +178,7 @@ class Elitr(Scenario):
         return meeting.sha256 if self._published else None
 
     def _requests(self, asked: Sequence[MeetingQuestion], meeting: str, *, woven: bool) -> list[Line]:
-        """Return the lines that ask. The first line names the subject."""
+        """Return the lines that ask. The first one names the subject."""
         if self.task == "minutes":
             ideal = "\n".join(f"- {question.qa} {question.answer}" for question in asked)
             return [Line(_text("minutes", meeting=meeting), ideal=ideal, asks=True)]
@@ -186,23 +188,23 @@ class Elitr(Scenario):
     def _bare(self, asked: Sequence[MeetingQuestion]) -> list[Line]:
         """Return the questions themselves, line by line."""
         return [
-            Line(self._marked(question.wording(self.setting)), ideal=question.answer, asks=True, together=at > 0)
+            Line(self._mark_question(question.wording(self.setting)), ideal=question.answer, asks=True, together=at > 0)
             for at, question in enumerate(asked)
         ]
 
-    def _marked(self, question: str) -> str:
+    def _mark_question(self, question: str) -> str:
         return f"QUESTION: {question}\nANSWER:" if self.markers else question
 
     # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what any answer gets: the lowest level of a judge's scale, or nothing by rules."""
+        """Return the minimum score of any answer: the lowest level of a judge's scale, or 0 by rules."""
         if self.task == "minutes":
             return 0.0
         return {"rules": 0.0, "ten": 0.1, "five": 0.2}[facts["rubric"]]
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        return graded(facts, record)
+        return grade_answers(facts, record)
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
         points = [item.numbers["points"] for test in tests for item in test.items if item.score is not None and "points" in item.numbers]
@@ -212,8 +214,8 @@ class Elitr(Scenario):
         return tables_of(runs)
 
 
-def _needed(meeting: Meeting, asked: MeetingQuestion, pieces: Sequence[range]) -> tuple[int, ...]:
-    """Return the parts that a question needs: the parts with its evidence, or the third it belongs to; all if it has several passages."""
+def _parts_needed(meeting: Meeting, asked: MeetingQuestion, pieces: Sequence[range]) -> tuple[int, ...]:
+    """Return the parts that a question needs: those with its evidence, or its third of the meeting; all parts for several passages."""
     if asked.evidence:
         return tuple(at for at, part in enumerate(pieces) if any(line in part for line in asked.evidence))
     if asked.place == "S":

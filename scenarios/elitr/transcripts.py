@@ -12,27 +12,27 @@ from typing import Final
 from longspan.scenarios.elitr.corpus import Meeting, MeetingQuestion
 from longspan.scenarios.elitr.files import Question, Sheet, SheetMeeting, Split, read_sheets
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed, stamp
+from longspan.simulator.base.files.file_io import file_stamp, read_packed
 
-__all__ = ["published"]
+__all__ = ["read_meetings"]
 
 CORPUS: Final = "the ELITR Minuting Corpus (https://hdl.handle.net/11234/1-4692)"
-QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with what is in it"
+QUESTIONS: Final = "ELITR-Bench's data.zip (https://github.com/utter-project/ELITR-Bench), or a folder with its contents"
 LARGEST: Final = 10_000_000
-"""Characters of a transcript at most."""
+"""Maximum length of a transcript in characters."""
 
 MAX_FILES: Final = 200_000
-"""How many files of a folder are considered."""
+"""Maximum number of files in a folder."""
 
 _REVISED: Final = re.compile(r"transcript_MAN(\d*).*\.txt", re.IGNORECASE)
-"""Matches the corpus's transcripts, with the number of manual revisions if there were several."""
+"""The corpus's transcripts, with the number of manual revisions if there were several."""
 
 
-def published(transcripts: Path | None, questions: Path | None, split: Split, count: int) -> list[Meeting]:
+def read_meetings(transcripts: Path | None, questions: Path | None, split: Split, count: int) -> list[Meeting]:
     """Return the first meetings of a split, at most `count`, with their questions in both wordings.
 
-    `transcripts`: a folder, either the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder;
-    None if they are in the folder of the transcripts. Raises InputError for missing or damaged files.
+    `transcripts`: a folder, either the corpus's own tree or flat (`meeting_en_dev_001.txt`). `questions`: the zip or a folder; None if
+    they are in the folder of the transcripts. Raises InputError for missing or damaged files.
     """
     if transcripts is None:
         raise InputError(f"--data questions={questions}: the transcripts are missing: --data elitr=DIR names a folder with {CORPUS}")
@@ -49,7 +49,7 @@ def published(transcripts: Path | None, questions: Path | None, split: Split, co
     for meeting in sheets["qa"].meetings[:count]:
         if meeting.id not in files:
             raise InputError(f"{transcripts}: the transcript of {meeting.id} is missing; the folder should be {CORPUS}")
-        meetings.append(Meeting(meeting.id, _lines(files[meeting.id]), list(_asked(meeting, other.get(meeting.id)))))
+        meetings.append(Meeting(meeting.id, _lines(files[meeting.id]), list(_read_questions(meeting, other.get(meeting.id)))))
     return meetings
 
 
@@ -58,7 +58,7 @@ def _sheets(transcripts: Path, questions: Path | None) -> list[Sheet]:
     if not where.exists():
         raise InputError(f"--data questions={where}: does not exist; it should be {QUESTIONS}")
     try:
-        return _read(str(where), stamp(where, f"it should be {QUESTIONS}"))
+        return _read(str(where), file_stamp(where, f"it should be {QUESTIONS}"))
     except InputError as error:
         remedy = "" if questions else f"; --data questions=PATH names {QUESTIONS}"
         raise InputError(f"{error}{remedy}") from error
@@ -69,7 +69,7 @@ def _read(where: str, changed: tuple[int, int]) -> list[Sheet]:
     return [sheet for sheet in read_sheets(Path(where)) if not sheet.answered]
 
 
-def _asked(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[MeetingQuestion]:
+def _read_questions(meeting: SheetMeeting, other: SheetMeeting | None) -> Iterator[MeetingQuestion]:
     """Yield a meeting's questions in both wordings. Both have the answers of qa."""
     conv = {question.id: question for question in other.questions} if other else {}
     for question in meeting.questions:
@@ -91,7 +91,7 @@ def _files(folder: str, meetings: Sequence[str]) -> dict[str, Path]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the transcript's lines without blank ones. Raises InputError for one that is empty or too large."""
+    """Return the transcript's lines without blank ones. Raises InputError if it is empty or too large."""
     text = read_packed(path, 4 * LARGEST, "name the transcript of a meeting").decode("utf-8-sig", "replace")
     if len(text) > LARGEST:
         raise InputError(f"{path}: larger than {LARGEST:,} characters: not the transcript of a meeting")

@@ -1,1 +1,1 @@
-"""What GoodAI published of its LTM benchmark: reading its files, playing its tests, and grading its transcripts again."""
+"""GoodAI's published LTM benchmark: read its files, play its tests, and grade its transcripts again."""

@@ -1,4 +1,4 @@
-"""Tests from the definitions that GoodAI published (section 3.2): a folder of DATASET/ID.def.json and a config.yml."""
+"""Tests from GoodAI's published definitions (section 3.2): a folder of DATASET/ID.def.json and a config.yml."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Self, final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from longspan.scenarios.goodai.facts import SCENARIOS, facts
-from longspan.scenarios.goodai.ideals import ideal
+from longspan.scenarios.goodai.facts import SCENARIOS, make_facts
+from longspan.scenarios.goodai.ideals import ideal_reply
 from longspan.scenarios.ltm.jokes import longest_question
-from longspan.scenarios.ltm.prospective_memory import outline
+from longspan.scenarios.ltm.prospective_memory import outline_test
 from longspan.scenarios.ltm.wording import Wording
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.errors import InputError, ScenarioError, first_problem, one_line
+from longspan.simulator.base.files.file_io import parse_json, read_packed
 from longspan.simulator.contract.script import LAST, MAX_PAUSE, Line, Script
-from longspan.simulator.files.reading import parse_json, read_packed
 from longspan.simulator.suite.definitions import Definition, Definitions
 
 __all__ = ["read"]
@@ -32,19 +32,19 @@ __all__ = ["read"]
 SUFFIX: Final = ".def.json"
 CONFIG: Final = "config.yml"
 MAX_BYTES: Final = 4 << 20
-"""The largest file that is read: a published one has about 50,000 bytes."""
+"""Maximum size of a file. Published ones have about 50,000 bytes."""
 NAME: Final = r"[a-z0-9][a-z0-9_-]{0,49}"
-"""The pattern of a definition's name, which becomes its test's."""
+"""Pattern for a definition's name, which becomes its test's."""
 ANNOUNCED: Final = frozenset({"chapterbreak", "locations", "sally_anne", "spy_meeting"})
-"""Scenarios whose first line only announces the next ones, or names something that the next line names again."""
+"""Scenarios whose first line only announces the following ones, or names something that the second line repeats."""
 
 
-class _Published(BaseModel):
+class _PublishedPart(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
 @final
-class _Wait(_Published):
+class _Wait(_PublishedPart):
     """The waiting time before the next line: a share of the span since the first line, and tokens and seconds since the last."""
 
     model_config = ConfigDict(extra="forbid")
@@ -59,8 +59,8 @@ class _Wait(_Published):
 
 
 @final
-class _Test(_Published):
-    """A definition's content. The last question of a temporal test is made when it is asked, so it has no text."""
+class _Test(_PublishedPart):
+    """A definition's content. A temporal test generates its last question when it asks it, so the script has no text for it."""
 
     script: list[Annotated[str, Field(pattern=r"\S")]]
     is_question: list[bool]
@@ -71,7 +71,7 @@ class _Test(_Published):
     uses_callback: bool
 
     @model_validator(mode="after")
-    def _fitting(self) -> Self:
+    def _check_fit(self) -> Self:
         lines = len(self.script) + self.is_temporal
         if not lines == len(self.is_question) == len(self.waits):
             raise ValueError(
@@ -96,14 +96,14 @@ class _File(NamedTuple):
 
 
 def read(folder: Path) -> Definitions | None:
-    """Read the definitions in a folder as GoodAI publishes them; None if it has none. Raises InputError if one is invalid."""
+    """Read the definitions in a folder as GoodAI publishes them, or return None if it has none. Raises InputError if one is invalid."""
     digest = hashlib.sha256()
     files = []
     for path in sorted(folder.glob(f"*/*{SUFFIX}"), key=lambda path: (path.parent.name, len(path.name), path.name)):
         dataset, id = _place(path)
         content = _content(path)
         digest.update(f"{dataset}/{id} {len(content)}\n".encode() + content)
-        files.append(_File(path, dataset, id, _parsed(path, content)))
+        files.append(_File(path, dataset, id, _parse_definition(path, content)))
     if not files:
         return None
     pool = [_facts(file)["accepted"] for file in files if file.scenario == "spy_meeting"]
@@ -114,7 +114,7 @@ def read(folder: Path) -> Definitions | None:
 
 
 def _place(path: Path) -> tuple[str, str]:
-    """Return the dataset and the id of a definition, by its path."""
+    """Return the dataset and the id of a definition from its path."""
     dataset, id = path.parent.name, path.name.removesuffix(SUFFIX)
     if dataset not in SCENARIOS:
         raise InputError(f"definitions {path.parent.parent}: unknown dataset {dataset!r:.60}; known are {', '.join(SCENARIOS)}")
@@ -132,7 +132,7 @@ def _content(path: Path) -> bytes:
     return read_packed(path, MAX_BYTES)
 
 
-def _parsed(path: Path, content: bytes) -> _Test:
+def _parse_definition(path: Path, content: bytes) -> _Test:
     try:
         return _Test.model_validate(parse_json(content, str(path)))
     except ValidationError as error:
@@ -140,18 +140,18 @@ def _parsed(path: Path, content: bytes) -> _Test:
 
 
 def _span(folder: Path) -> int | None:
-    """Return the span in tokens that the folder's configuration gives; None if it gives none."""
+    """Return the span in tokens from the folder's configuration, or None."""
     path = folder / CONFIG
     if not path.exists() and not path.is_symlink():
         return None
     try:
-        value = plain_yaml.load(_content(path))
+        value = plain_yaml.load_yaml(_content(path))
         for key in ("datasets", "args", "memory_span"):
             value = value.get(key) if isinstance(value, Mapping) else None
     except InputError:
         raise
-    except Exception as error:  # YAML's own errors, and what its constructors raise for invalid values
-        raise InputError(f"{path}: not YAML: {plain_yaml.problem(error)}") from error
+    except Exception as error:  # YAML errors, and errors of its constructors for invalid values
+        raise InputError(f"{path}: not YAML: {plain_yaml.describe_yaml_error(error)}") from error
     if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
         raise InputError(f"{path}: datasets.args.memory_span must be a number of tokens, got {value!r:.60}")
     return value
@@ -161,7 +161,7 @@ def _span(folder: Path) -> int | None:
 
 
 def _definition(file: _File, pool: Sequence[Any]) -> Definition:
-    """Return the test that a file defines. Its script is written once to find errors early."""
+    """Return the test that a file defines. Its script is generated once to find errors early."""
     if odd := _odd(file):
         raise InputError(f"{file.path}: {odd}")
     if not file.test.script:
@@ -175,7 +175,7 @@ def _definition(file: _File, pool: Sequence[Any]) -> Definition:
 
 
 def _odd(file: _File) -> str | None:
-    """Return why the scenario of its dataset cannot play a test; None if it can."""
+    """Return why the scenario cannot play a test of its dataset; None if it can."""
     test, questions = file.test, sum(file.test.is_question)
     if bool(test.script) == (file.scenario == "restaurant"):
         return "script: must be empty for Restaurant and no other dataset"
@@ -191,7 +191,7 @@ def _odd(file: _File) -> str | None:
 
 def _facts(file: _File, pool: Sequence[Any] = ()) -> dict[str, Any]:
     try:
-        return facts(file.dataset, file.test.script, file.test.expected_responses, pool)
+        return make_facts(file.dataset, file.test.script, file.test.expected_responses, pool)
     except (InputError, RecursionError) as error:
         raise InputError(f"{file.path}: {one_line(error) if isinstance(error, RecursionError) else error}") from None
 
@@ -200,8 +200,8 @@ def _write(file: _File, known: Mapping[str, Any], random: Random, span: float) -
     """Return the script of a test at a span. Raises ScenarioError if its waits take longer than the span."""
     farewell = Wording(file.scenario).say(random, "farewell", **_about(file))
     if file.scenario == "prospective_memory":  # its play says the two lines in the facts, then watches
-        return Script(facts=known, outline=outline(file.test.script[0], file.test.script[1], known["nth"]), farewell=farewell)
-    return Script(facts=known, lines=list(_placed(_lines(file, known), file.test.waits, span)), farewell=farewell)
+        return Script(facts=known, outline=outline_test(file.test.script[0], file.test.script[1], known["nth"]), farewell=farewell)
+    return Script(facts=known, lines=list(_place_lines(_lines(file, known), file.test.waits, span)), farewell=farewell)
 
 
 def _about(file: _File) -> dict[str, str]:
@@ -213,7 +213,7 @@ def _about(file: _File) -> dict[str, str]:
 
 
 def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the test's lines without their waits. A line that directly follows another is said together with it."""
+    """Yield the test's lines without their waits. A line that directly follows another is sent together with it."""
     texts = [*file.test.script, longest_question()] if file.test.is_temporal else file.test.script
     telling = range(file.scenario in ANNOUNCED, len(texts) - 1)
     if file.scenario == "chapterbreak":  # the options and a line that announces them precede the question
@@ -221,16 +221,16 @@ def _lines(file: _File, known: Mapping[str, Any]) -> Iterator[Line]:
     needs = {"colours": (len(telling) - 1,), "jokes": (known.get("asked", 0),)}.get(file.scenario)
     for number, (text, asks) in enumerate(zip(texts, file.test.is_question, strict=True)):
         if asks:
-            line = Line(text, ideal=ideal(file.scenario, known), asks=True, needs=needs)
+            line = Line(text, ideal=ideal_reply(file.scenario, known), asks=True, needs=needs)
         else:
             line = Line(text, needle=number in telling)
         yield replace(line, together=number > 0 and file.test.waits[number - 1].nothing)
 
 
-def _placed(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
+def _place_lines(lines: Iterator[Line], waits: Sequence[_Wait], span: float) -> Iterator[Line]:
     """Yield the lines, each after the wait that its predecessor ends with.
 
-    Shares beyond nine tenths of the span become nine tenths: the last question needs the rest.
+    Shares beyond nine tenths of the span are reduced to nine tenths, because the last question needs the rest.
     """
     at = 0.0
     for line, wait in zip(lines, [_Wait(), *waits], strict=False):

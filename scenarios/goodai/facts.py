@@ -1,4 +1,4 @@
-"""The facts and the record of a GoodAI test, for longspan's graders, from its messages and expected responses."""
+"""Build facts and a record for longspan's graders from a GoodAI test's messages and expected responses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from longspan.scenarios.goodai.files import LoggedTurn, TestRecord
 from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.grading.matching import contains_phrase, plain, some
+from longspan.simulator.reading.matching import contains_phrase, join_some
 
-__all__ = ["SCENARIOS", "facts", "record"]
+__all__ = ["SCENARIOS", "make_facts", "make_record"]
 
 SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -31,10 +32,10 @@ SCENARIOS: Final[Mapping[str, str]] = MappingProxyType(
         "Trigger Response": "trigger_response",
     }
 )
-"""The name of the scenario that plays each of GoodAI's datasets."""
+"""Name of the scenario that plays each of GoodAI's datasets."""
 
 Pool = Iterable[Sequence[Sequence[str]]]
-"""The expected answers of each of a run's spy meetings: for each of its messages, the words accepted as its meaning."""
+"""Expected answers of each of a run's spy meetings: for each message, the words accepted as its meaning."""
 
 _Word = Annotated[str, StringConstraints(pattern=r"\w")]
 _Words = Annotated[list[_Word], Field(min_length=1)]
@@ -60,7 +61,7 @@ _POOL = TypeAdapter(list[list[list[str]]])
 _TEXTS = TypeAdapter(list[str])
 
 
-def facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Pool = ()) -> dict[str, Any]:
+def make_facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Pool = ()) -> dict[str, Any]:
     """Return the facts for the grader of the scenario for `dataset`, in the shape of the scenario's own facts.
 
     `lines` are the test's own messages in order, with its questions as far as they are known. `expected` holds the replies that GoodAI's
@@ -78,13 +79,13 @@ def facts(dataset: str, lines: Sequence[str], expected: Sequence[Any], pool: Poo
         raise InputError(f"{dataset}: the expected responses are not as published: {first_problem(error)}") from None
 
 
-def record(test: TestRecord) -> Record:
+def make_record(test: TestRecord) -> Record:
     """Return the record of a test for longspan's graders: its own turns, its questions, and the turns it watched.
 
     Turns are counted from 0 in its log. The message that ends a test ("Forget ...") is not part of it. Raises InputError if
     the recorded test is not as published.
     """
-    return _watching(test) if test.dataset == "Prospective Memory" else _asking(test)
+    return _record_watching(test) if test.dataset == "Prospective Memory" else _record_asking(test)
 
 
 def _texts(what: str, texts: Iterable[object]) -> list[str]:
@@ -97,9 +98,9 @@ def _texts(what: str, texts: Iterable[object]) -> list[str]:
 # ---- records
 
 
-def _asking(test: TestRecord) -> Record:
+def _record_asking(test: TestRecord) -> Record:
     """Return the record of a test that asks questions. Its answers are those that GoodAI graded, found in its log."""
-    answers = _texts(_named(test), test.actual_responses)
+    answers = _texts(_name_test(test), test.actual_responses)
     said = test.said
     places = _places(said, answers)
     asked = set(places.values())
@@ -110,7 +111,7 @@ def _asking(test: TestRecord) -> Record:
 
 
 def _places(said: Sequence[LoggedTurn], answers: Sequence[str]) -> dict[int, int]:
-    """Return where in the log each answer is, by its number. The log is searched from the end."""
+    """Return the position in the log of each answer, by its number. The log is searched from the end."""
     places: dict[int, int] = {}
     before = len(said)
     for number, answer in reversed(list(enumerate(answers))):
@@ -120,22 +121,22 @@ def _places(said: Sequence[LoggedTurn], answers: Sequence[str]) -> dict[int, int
     return places
 
 
-def _watching(test: TestRecord) -> Record:
+def _record_watching(test: TestRecord) -> Record:
     """Return the record of a test that watches: quotation, instruction, then all turns of any test until it ended."""
     said = test.said
     try:
         ((_, author, _),) = _QUOTATION.validate_python(test.expected_responses)
     except ValidationError as error:
-        raise InputError(f"{_named(test)}: the expected responses are not as published: {first_problem(error)}") from None
+        raise InputError(f"{_name_test(test)}: the expected responses are not as published: {first_problem(error)}") from None
     asked = next((at for at in range(1, len(said)) if contains_phrase(said[at].text, author)), None)
     if asked is None:
-        raise InputError(f"{_named(test)}: its log has no instruction to append a quotation by {author:.60}")
+        raise InputError(f"{_name_test(test)}: its log has no instruction to append a quotation by {author:.60}")
     ended = len(said) - plain(said[-1].text).startswith("forget ")
     turns = [Exchange(turn=at, text=turn.text, reply=turn.reply, asks=at == asked) for at, turn in enumerate(said[:ended])]
     return Record(exchanges=turns[: asked + 1], watched=turns[asked + 1 :])
 
 
-def _named(test: TestRecord) -> str:
+def _name_test(test: TestRecord) -> str:
     return f"{test.dataset:.60} {test.example:.60} of {test.agent:.60}"
 
 
@@ -174,7 +175,7 @@ _LEG = re.compile(
 
 
 def _locations(lines: Sequence[str], expected: Any) -> dict[str, Any]:
-    """The expected route names all places in order, in one form; the messages use many."""
+    """Return the facts of a town. They come from the expected route, which has one form, while the messages have many."""
     (way,) = _ONE_WORD.validate_python(expected)
     legs = [match.groupdict() for match in _LEG.finditer(way)]
     places = [leg["begin"] for leg in legs[:1]] + [leg["end"] for leg in legs]
@@ -196,30 +197,30 @@ def _prospective_memory(lines: Sequence[str], expected: Any) -> dict[str, Any]:
 
 
 _PUT = re.compile(r"(?:\bThe .{1,80} (?:is|are) in|\bmoved .{1,80} to) the (\w{1,80})\W*$")
-"""Matches where an object is or is moved to. Lines about where a person is do not begin with "The"."""
+"""A statement of where an object is or is moved to. Lines about a person's location do not begin with "The"."""
 
 
 def _sally_anne(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     (answer,) = _ONE_WORD.validate_python(expected)
     places = [match[1] for line in lines if (match := _PUT.search(line))]
     if answer not in places:
-        raise InputError(f"SallyAnne: the story puts nothing into the expected {answer!r:.60}, only into {some(places) or 'nothing'}")
+        raise InputError(f"SallyAnne: the story puts nothing into the expected {answer!r:.60}, only into {join_some(places) or 'nothing'}")
     return {"answer": answer, "containers": list(dict.fromkeys(places)), "first": places[0], "really": places[-1]}
 
 
-def _shopping(lines: Sequence[str], expected: Any) -> dict[str, Any]:
+def _shopping_facts(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     return {"list": {item.name: item.quantity for item in _ITEMS.validate_python(expected)}}
 
 
 def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """Lists that share a word belong to the same message, in different months.
+    """Return the facts of a spy meeting. Lists that share a word belong to the same message, from different versions.
 
     Lists of this test's messages widen the accepted answers; the meanings of other messages are foreign.
     """
     accepted = [dict.fromkeys(meanings) for meanings in _MEANINGS.validate_python(expected)]
     foreign: list[dict[str, None]] = []
     for meanings in (meanings for meeting in pool for meanings in meeting):
-        known = _sharing(accepted, meanings) or _sharing(foreign, meanings)[:1]
+        known = _keep_shared_meanings(accepted, meanings) or _keep_shared_meanings(foreign, meanings)[:1]
         for message in known:
             message.update(dict.fromkeys(meanings))
         if not known:
@@ -227,7 +228,7 @@ def _spy_meeting(expected: Any, pool: Sequence[Sequence[Sequence[str]]]) -> dict
     return {"accepted": list(map(list, accepted)), "foreign": list(map(list, foreign))}
 
 
-def _sharing(messages: Sequence[dict[str, None]], meanings: Sequence[str]) -> list[dict[str, None]]:
+def _keep_shared_meanings(messages: Sequence[dict[str, None]], meanings: Sequence[str]) -> list[dict[str, None]]:
     """Return the messages that may mean one of `meanings`."""
     return [message for message in messages if not message.keys().isdisjoint(meanings)]
 
@@ -235,7 +236,7 @@ def _sharing(messages: Sequence[dict[str, None]], meanings: Sequence[str]) -> li
 def _trigger_response(lines: Sequence[str], expected: Any) -> dict[str, Any]:
     phrases = _WORDS.validate_python(expected)
     if len(set(phrases)) > 1:
-        raise InputError(f"Trigger Response: expected the same phrase each time, got {some(dict.fromkeys(phrases))}")
+        raise InputError(f"Trigger Response: expected the same phrase each time, got {join_some(dict.fromkeys(phrases))}")
     return {"phrase": phrases[0], "triggers": len(phrases)}
 
 
@@ -247,7 +248,7 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], Any], dict[str, Any]]]] = 
     "NameList": _name_list,
     "Prospective Memory": _prospective_memory,
     "SallyAnne": _sally_anne,
-    "Shopping": _shopping,
+    "Shopping": _shopping_facts,
     "Spy Meeting": lambda lines, expected: _spy_meeting(expected, ()),
     "Trigger Response": _trigger_response,
 }

@@ -1,4 +1,4 @@
-"""Reads GoodAI's files, told apart by content: recorded results (JSON lines, or a folder of JSON files) and the cost of a run."""
+"""Read GoodAI's files, identified by content: recorded results (JSON lines, or a folder of JSON files) and the cost of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed
+from longspan.simulator.base.files.file_io import MAX_BYTES, parse_json, read_packed
 
 __all__ = ["LoggedTurn", "RunStats", "TestRecord", "json_lines", "read_records", "run_stats"]
 
@@ -100,8 +100,8 @@ class RunStats(BaseModel):
 def read_records(paths: Sequence[Path]) -> list[TestRecord]:
     """Return the recorded tests in files of JSON lines (plain or gzip) and in folders of results, in order, each once.
 
-    Folders are searched for files, and other files in them are skipped. Raises InputError for a path without recorded
-    tests, a file given by name that has others contents, and a damaged file.
+    Folders are searched for files, and other files in them are skipped. Raises InputError for a path without recorded tests, a file
+    given by name that contains anything else, and a damaged file.
     """
     tests: dict[tuple[str, str, str, str], TestRecord] = {}
     for path in paths:
@@ -126,14 +126,14 @@ def run_stats(paths: Iterable[Path]) -> dict[tuple[str, str], RunStats]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The JSON values of a file, a line each, with the numbers of their lines. Raises InputError for a line that is none."""
+    """Yield the JSON values of a file's lines, with the line numbers. Raises InputError for an invalid line."""
     for number, line in enumerate(BytesIO(read_packed(path, MAX_BYTES)), 1):
         if line.strip():
             yield number, parse_json(line, f"{path}, line {number}")
 
 
 def _in_file(path: Path) -> Iterator[TestRecord]:
-    """The tests of a file: one JSON object, or one a line."""
+    """Yield the tests of a file with one JSON object, or one on each line."""
     try:
         whole = json.loads(read_packed(path, MAX_BYTES))
     except (ValueError, RecursionError):
@@ -146,7 +146,7 @@ def _in_file(path: Path) -> Iterator[TestRecord]:
 
 
 def _in_folder(folder: Path) -> Iterator[TestRecord]:
-    """The tests in the folder's files: JSON whose object has a task log."""
+    """Yield the tests in the folder's files: JSON objects with a task log."""
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         try:
             if b'"task_log"' in read_packed(path, MAX_BYTES):

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ideal"]
+__all__ = ["ideal_reply"]
 
 
-def ideal(scenario: str, facts: Mapping[str, Any]) -> str:
+def ideal_reply(scenario: str, facts: Mapping[str, Any]) -> str:
     """Return the ideal reply to a question of `scenario`, given its test's facts. Raises KeyError for a scenario without one."""
     match scenario:
         case "chapterbreak":

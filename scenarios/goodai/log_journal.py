@@ -1,4 +1,4 @@
-"""Turns a master log, entry by entry, into the events of a journal."""
+"""Convert a master log, entry by entry, to the events of a journal."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CONVERSATION: Final = "main"
 EPOCH: Final = datetime(1970, 1, 1)
 ENCODING: Final[EncodingName] = "cl100k_base"
 MIN_LATENCY: Final = 0.001
-"""Seconds that a reply to filler takes at least if the agent was asked. A reply it was only shown takes no time."""
+"""Minimum seconds for a reply to filler if the agent was asked. A reply that it was only shown takes no time."""
 MIN_JUMP: Final = 60.0
-"""Seconds between a reply and the next message that mean that GoodAI's clock was moved: its examiner takes less."""
+"""Seconds between a reply and the next message above which GoodAI's clock must have been moved. Its examiner takes less."""
 MAX_OVERSHOOT: Final = 10.0
-"""Seconds after the end of a test's wait within which a jump made for that test ends."""
+"""Maximum seconds between the end of a test's wait and the end of a jump made for it."""
 NO_MESSAGE: Final = LogEvent(0, Type.RESET, 0.0, "")
-"""The message waiting for a reply if there is none."""
+"""Placeholder when no message is waiting for a reply."""
 
 
 @final
@@ -81,7 +81,7 @@ class LogJournal:
         """Where the journal deviates from the log."""
         return [f"the log's time goes back by up to {self._back:g} s; virtual time stands still there"] if self._back else []
 
-    def finished(self) -> list[events.Event]:
+    def finish(self) -> list[events.Event]:
         """Return all events. A conversation whose tests have all ended is closed; any other was interrupted."""
         if self._open or self._message is not NO_MESSAGE:
             return self._events
@@ -126,7 +126,7 @@ class LogJournal:
         )
 
     def _say(self, entry: LogEvent, test: LoggedTest | None, role: Role) -> None:
-        jumped_for = self._jumped_for(entry.time)
+        jumped_for = self._find_jump(entry.time)
         if jumped_for is not None:
             self._events.append(events.Jump(test=jumped_for.id, to=_date(entry.time)))
         self._back = max(self._back, self._now - entry.time)
@@ -151,7 +151,7 @@ class LogJournal:
         if test is not None and role.needle:
             test.needles.append(self._turn)
 
-    def _jumped_for(self, time: float) -> LoggedTest | None:
+    def _find_jump(self, time: float) -> LoggedTest | None:
         """Return the test that the clock was moved for just before `time`: the one whose wait ends just before it."""
         if time - self._now < MIN_JUMP:
             return None

@@ -1,29 +1,32 @@
-"""Imports a conversation that GoodAI's benchmark played: its master log becomes a journal."""
+"""Import a conversation that GoodAI's benchmark played: convert its master log to a journal."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple, final
+from typing import Final, Literal, NamedTuple, final
 
 from longspan.scenarios.goodai.definitions import NAME
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.log_journal import ENCODING, LoggedTest, LogJournal, Role
 from longspan.scenarios.goodai.master_log import LogEvent, Type, read_log
 from longspan.simulator.base.errors import InputError, ScenarioError
+from longspan.simulator.contract.plugins import scenario_class
 from longspan.simulator.contract.script import Script
-from longspan.simulator.exchange.imports import Imported, ImportOptions, opening
+from longspan.simulator.running.imports import ImportedConversation, ImportOptions, open_event
 from longspan.simulator.suite.definitions import Definition
+from longspan.simulator.suite.suite import Suite, load_suite
 
 __all__ = ["read"]
 
 UNKNOWN: Final = "unknown"
 
 
-def read(file: Path, wanted: ImportOptions) -> Imported:
+def read(file: Path, wanted: ImportOptions) -> ImportedConversation:
     """Return the conversation in a master log (plain or gzip).
 
     Messages, replies, their order and times come from the log; tokens are counted again. The definitions supply the rest: expected
@@ -36,14 +39,14 @@ def read(file: Path, wanted: ImportOptions) -> Imported:
         raise InputError(f"{file}: a log has no span; give --definitions DIR with the folder that it was played from, or --span S")
     defined = {Place(test.scenario, test.id): test for test in wanted.definitions.tests} if wanted.definitions else {}
     places = {entry.test: _place(file, entry) for entry in entries if entry.type is Type.BEGINS}
-    suite = wanted.suite(place.scenario for place in places.values())
+    suite = _suite((place.scenario for place in places.values()), wanted.rules)
     tests = {}
-    for name, said in _spoken(entries).items():
+    for name, said in _lines_by_test(entries).items():
         place = places[name]
         script = _script(file, defined[place], said.messages, span) if place in defined else None
         facts: dict[str, str] | None = {} if place.scenario == "restaurant" else None  # visits are graded by their transcripts alone
         tests[name] = LoggedTest(
-            opened=opening(suite, place.scenario, place.id, script, facts),
+            opened=open_event(suite, place.scenario, place.id, script, facts),
             roles=_roles(said, script, place.scenario),
             stopped=script is not None and len(said.messages) < len(script.lines),
         )
@@ -51,14 +54,21 @@ def read(file: Path, wanted: ImportOptions) -> Imported:
     for entry in entries:
         journal.take(entry)
     absent = sorted(defined.keys() - set(places.values()))
-    return Imported(
+    return ImportedConversation(
         suite=suite,
         agent=wanted.agent or _agent(file),
         tokenizer=ENCODING,
-        events=journal.finished(),
+        events=journal.finish(),
         left_out=[f"{place.scenario}-{place.id} is left out: it is not in the log" for place in absent],
         notes=journal.notes,
     )
+
+
+def _suite(scenarios: Iterable[str], rules: Literal["longspan", "paper"]) -> Suite:
+    """Return the suite that grades tests of `scenarios`, with as many tests of each as the most frequent one has."""
+    counts = Counter(sorted(scenarios))
+    adjustable = [name for name in counts if rules == "paper" and "rules" in scenario_class(name).model_fields]
+    return load_suite("ltm").apply_changes([f"{name}.rules=paper" for name in adjustable], [], list(counts), max(counts.values()))
 
 
 def _agent(file: Path) -> str:
@@ -79,21 +89,21 @@ class Place(NamedTuple):
 
 
 @final
-class Spoken(NamedTuple):
+class SpokenLines(NamedTuple):
     """A test's own messages, and whether it has ended."""
 
     messages: list[LogEvent]
     ended: bool
 
 
-def _spoken(entries: Sequence[LogEvent]) -> dict[str, Spoken]:
+def _lines_by_test(entries: Sequence[LogEvent]) -> dict[str, SpokenLines]:
     """Return each test's lines. Tests come in the order of their first lines."""
     messages: dict[str, list[LogEvent]] = {entry.test: [] for entry in entries if entry.type is Type.BEGINS}
     for entry in entries:
         if entry.type is Type.SENT:
             messages[entry.test].append(entry)
     ended = {entry.test for entry in entries if entry.type is Type.ENDS}
-    return {name: Spoken(said, name in ended) for name, said in messages.items()}
+    return {name: SpokenLines(said, name in ended) for name, said in messages.items()}
 
 
 def _place(file: Path, begin: LogEvent) -> Place:
@@ -128,7 +138,7 @@ def _script(file: Path, definition: Definition, said: Sequence[LogEvent], span: 
     return replace(script, lines=lines)
 
 
-def _roles(said: Spoken, script: Script | None, scenario: str) -> list[Role]:
+def _roles(said: SpokenLines, script: Script | None, scenario: str) -> list[Role]:
     """Return the roles of a test's messages. The last one is a farewell if it asks nothing and an earlier one does."""
     roles = []
     asked = any(entry.asks for entry in said.messages)

@@ -1,4 +1,4 @@
-"""Reads and checks GoodAI's master logs: the events of a run, one on each line."""
+"""Read and check GoodAI's master logs: the events of a run, one on each line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longspan.simulator.base.errors import InputError, first_problem
 __all__ = ["LogEvent", "Type", "read_log"]
 
 MAX_TIME: Final = 221_000_000_000
-"""Seconds since 1970 that a log's times must be below, so that years have four digits."""
+"""Upper bound for a log's times in seconds since 1970, so that years have four digits."""
 
 
 @final
@@ -35,7 +35,7 @@ class Type(IntEnum):
 
 
 MAX_EVENTS: Final = 200_000
-"""The most events that a log may have; a published one has about 1,000, of 33 tests."""
+"""Maximum number of events in a log. A published one has about 1,000, from 33 tests."""
 MAX_TESTS: Final = 1_000
 
 MESSAGES: Final = {Type.SENT: Type.REPLY, Type.FILLER: Type.FILLER_REPLY}
@@ -80,7 +80,7 @@ class _Line(_Strict):
 
 
 @final
-class _Said(_Strict):
+class _MessageEntry(_Strict):
     message: Annotated[str, BeforeValidator(_valid)]
     is_question: bool = False
 
@@ -118,7 +118,7 @@ def _entry(value: Any, number: int, path: Path) -> LogEvent:
         where = "data: "
         type = Type(line.type)
         if type in MESSAGES or type in REPLIES:
-            said = _Said.model_validate(line.data)
+            said = _MessageEntry.model_validate(line.data)
             return LogEvent(number, type, line.timestamp, line.test_id, said.message, said.is_question)
         wait = _Waits.model_validate(line.data).time if type is Type.WAIT else 0.0
     except ValidationError as error:
@@ -128,14 +128,14 @@ def _entry(value: Any, number: int, path: Path) -> LogEvent:
 
 @final
 class _Grammar:
-    """Checks the order of events. `tests`: those that have begun, and whether they are still open."""
+    """Checks the order of events. `tests`: tests that have begun, and whether they are still open."""
 
     def __init__(self) -> None:
         self.tests: dict[str, bool] = {}
         self._message: LogEvent | None = None
 
     def wrong(self, entry: LogEvent) -> str | None:
-        """Say why the next event may not follow; None if it may."""
+        """Return why the next event is out of order; None if it is not."""
         if entry.type in IGNORED:
             return None
         if self._message is not None or entry.type in REPLIES:

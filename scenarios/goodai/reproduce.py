@@ -1,4 +1,4 @@
-"""Reproduces the paper's scores from recorded transcripts: our grades, next to the recorded and the printed scores."""
+"""Reproduce the paper's scores from recorded transcripts: our grades, next to the recorded and the printed scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from statistics import fmean, pstdev
 from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.scenarios.goodai import restaurant
-from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
+from longspan.scenarios.goodai.facts import SCENARIOS, make_facts, make_record
 from longspan.scenarios.goodai.files import RunStats, TestRecord, read_records, run_stats
-from longspan.scenarios.goodai.table1 import printed
+from longspan.scenarios.goodai.table1 import printed_score
 from longspan.scenarios.ltm.chapterbreak.scenario import ChapterBreak
 from longspan.scenarios.ltm.colours import Colours
 from longspan.scenarios.ltm.jokes import Jokes
@@ -24,7 +24,7 @@ from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
 __all__ = ["reproduce"]
 
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 PAPER: Final = "goodai-ltm"
 
 TOLERANCE: Final = 1e-3
-"""Shares that differ by less count as equal: some are recorded to three digits."""
+"""Shares that differ by less count as equal. Some were recorded to three digits."""
 
 
 _GRADING: Final[tuple[type[Scenario], ...]] = (
@@ -53,8 +53,8 @@ _GRADING: Final[tuple[type[Scenario], ...]] = (
 
 
 @final
-class _Graded(NamedTuple):
-    """A recorded test with our grade. `ours` in [0, 1]; `category` is the kind of disagreement, "" if there is none."""
+class _GradedTest(NamedTuple):
+    """A recorded test with our grade. `ours` is in [0, 1]; `category` is the kind of disagreement, or ""."""
 
     record: TestRecord
     scenario: str
@@ -96,22 +96,22 @@ class _Grader:
             cls.name: cls.model_validate({"rules": rules} if "rules" in cls.model_fields else {}) for cls in _GRADING
         }
 
-    def __call__(self, test: TestRecord) -> _Graded:
+    def __call__(self, test: TestRecord) -> _GradedTest:
         name = SCENARIOS.get(test.dataset)
         if name is None:
             raise InputError(f"{test.agent}: unknown dataset {test.dataset!r:.60}; known are {', '.join(SCENARIOS)}")
         if name == "restaurant":
             visit = restaurant.grade_record(test)
-            return _Graded(test, name, visit.score, visit.reason, visit.category or "", visit.phases)
-        played = record(test).readable()
-        known = facts(test.dataset, [exchange.text for exchange in played.exchanges], test.expected_responses, pool=self._pool)
+            return _GradedTest(test, name, visit.score, visit.reason, visit.category or "", visit.phases)
+        played = make_record(test).readable()
+        known = make_facts(test.dataset, [exchange.text for exchange in played.exchanges], test.expected_responses, pool=self._pool)
         given = self._scenarios[name].grade(known, played)
         ours = given.score if given.score is not None else 0.0
-        return _Graded(test, name, ours, given.reason, _category(test, ours))
+        return _GradedTest(test, name, ours, given.reason, _category(test, ours))
 
 
 def _category(test: TestRecord, ours: float) -> str:
-    """Return the kind of a disagreement; "" if there is none."""
+    """Return the kind of a disagreement, or ""."""
     if abs(ours - test.share) < TOLERANCE:
         return ""
     if test.auto_score is not None and abs(ours - test.auto_share) < TOLERANCE:
@@ -128,23 +128,23 @@ def _cell(table: str, row: str, column: str, ours: float | None, n: int, publish
     return Cell(paper=PAPER, table=table, row=row, column=column, ours=None if ours is None else round(ours, 6), published=published, n=n)
 
 
-def _agreement(graded: Sequence[_Graded]) -> Iterable[Cell]:
+def _agreement(graded: Sequence[_GradedTest]) -> Iterable[Cell]:
     for name, group in _by(graded, lambda test: test.scenario).items():
         yield _cell("agreement", name, "exact", fmean(test.exact for test in group), len(group))
         yield _cell("agreement", name, "exact_auto", fmean(abs(t.ours - t.record.auto_share) < TOLERANCE for t in group), len(group))
         yield _cell("agreement", name, "mean_abs_diff", fmean(abs(test.ours - test.record.share) for test in group), len(group))
 
 
-def _phases(graded: Sequence[_Graded]) -> Iterable[Cell]:
+def _phases(graded: Sequence[_GradedTest]) -> Iterable[Cell]:
     phases = [phase for test in graded for phase in test.phases]
     for name, group in [*_by(phases, lambda phase: phase.name).items(), *([("all", phases)] if phases else [])]:
         yield _cell("restaurant_phases", name, "exact", fmean(phase.ours == phase.theirs for phase in group), len(group))
 
 
-def _scores(graded: Sequence[_Graded]) -> Iterable[Cell]:
+def _scores(graded: Sequence[_GradedTest]) -> Iterable[Cell]:
     for (agent, benchmark), group in _by(graded, lambda test: (test.record.agent, test.record.benchmark)).items():
         ours, spread = _sums(group, lambda test: test.ours)
-        published = printed(agent, benchmark)
+        published = printed_score(agent, benchmark)
         yield _cell("scores", agent, benchmark, ours, len(group), published.score if published else None)
         yield _cell("spread", agent, benchmark, spread, len(group), published.std if published else None)
         theirs = _sums(group, lambda test: test.record.points)
@@ -162,7 +162,7 @@ def _costs(costs: Mapping[tuple[str, str], RunStats]) -> Iterable[Cell]:
         yield _cell("duration_s", agent, benchmark, stats.duration, 1)
 
 
-def _sums(group: Sequence[_Graded], value: Callable[[_Graded], float]) -> tuple[float, float]:
+def _sums(group: Sequence[_GradedTest], value: Callable[[_GradedTest], float]) -> tuple[float, float]:
     """Return the sums of the datasets' means and of their population standard deviations."""
     by_dataset = [[value(test) for test in tests] for tests in _by(group, lambda test: test.scenario).values()]
     return sum(map(fmean, by_dataset)), sum(map(pstdev, by_dataset))
@@ -180,7 +180,7 @@ def _by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[
 
 
 def _short(agent: str) -> str:
-    """Return an agent's folder name without what all names share: "LTM claude-3-opus 16384"."""
+    """Return an agent's folder name without the parts that all names share: "LTM claude-3-opus 16384"."""
     for long, brief in _BRIEF.items():
         agent = agent.replace(long, brief)
     return agent
@@ -189,7 +189,7 @@ def _short(agent: str) -> str:
 _BRIEF: Final = {"LLMChatSession - ": "", "LTMAgentWrapper - ": "LTM ", " - QG_JSON_USER_INFO": "", "together_ai-": "", " - ": " "}
 
 
-def _agreement_table(graded: Sequence[_Graded]) -> Table:
+def _agreement_table(graded: Sequence[_GradedTest]) -> Table:
     rows = []
     for name, group in _by(graded, lambda test: test.scenario).items():
         exact, auto, off = (cell.ours or 0.0 for cell in _agreement(group))
@@ -198,7 +198,7 @@ def _agreement_table(graded: Sequence[_Graded]) -> Table:
     return Table(title="Agreement with the recorded scores", columns=columns, rows=rows)
 
 
-def _disagreements(graded: Sequence[_Graded]) -> Table:
+def _disagreements(graded: Sequence[_GradedTest]) -> Table:
     rows = [
         [
             test.scenario,
@@ -215,23 +215,23 @@ def _disagreements(graded: Sequence[_Graded]) -> Table:
     return Table(title="Where we disagree", columns=columns, rows=rows, heads=4)
 
 
-def _categories(graded: Sequence[_Graded]) -> Table:
+def _categories(graded: Sequence[_GradedTest]) -> Table:
     groups = _by((test for test in graded if not test.exact), lambda test: (test.scenario, test.category))
     rows = [[scenario, category, str(len(group))] for (scenario, category), group in sorted(groups.items())]
     return Table(title="Disagreements by category", columns=["scenario", "category", "tests"], rows=rows)
 
 
-def _phase_table(graded: Sequence[_Graded]) -> Table:
+def _phase_table(graded: Sequence[_GradedTest]) -> Table:
     rows = [[cell.row, str(cell.n), f"{cell.ours or 0.0:.1%}"] for cell in _phases(graded)]
     return Table(title="Restaurant, phase by phase", columns=["phase", "reached", "as recorded"], rows=rows)
 
 
-def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunStats]) -> Table:
+def _score_table(graded: Sequence[_GradedTest], costs: Mapping[tuple[str, str], RunStats]) -> Table:
     """Return the table of our scores next to the recorded and the printed ones."""
     rows = []
     for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
         ours, theirs = _sums(group, lambda test: test.ours), _sums(group, lambda test: test.record.points)
-        published = printed(agent, benchmark)
+        published = printed_score(agent, benchmark)
         stats = costs.get((benchmark, agent))
         full = [test.record.tokens for test in group if test.ours > 1 - TOLERANCE]
         rows.append(
@@ -249,8 +249,8 @@ def _score_table(graded: Sequence[_Graded], costs: Mapping[tuple[str, str], RunS
     return Table(title="Scores: the sum over the datasets, ± the sum of their standard deviations", columns=columns, rows=rows)
 
 
-def _differences(graded: Sequence[_Graded]) -> Table:
-    """Return the table of why our scores differ from the recorded ones, in points by scenario and kind of disagreement."""
+def _differences(graded: Sequence[_GradedTest]) -> Table:
+    """Return the table that explains differences from the recorded scores, in points by scenario and kind of disagreement."""
     rows = []
     for (benchmark, agent), group in sorted(_by(graded, lambda test: (test.record.benchmark, test.record.agent)).items()):
         sizes = {name: len(tests) for name, tests in _by(group, lambda test: test.scenario).items()}

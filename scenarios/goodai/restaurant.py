@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.goodai.files import TestRecord
-from longspan.scenarios.goodai.visit import PHASES, Award, grade_visit
+from longspan.scenarios.goodai.visit import PHASES, PhaseGrade, grade_visit
 
 __all__ = ["Phase", "Visit", "grade_record"]
 
 FIFTH: Final = 0.2
-"""The worth of each phase."""
+"""Score of each phase."""
 
 _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model found something that is not on the menu": re.compile(r"not in the menu"),
@@ -23,12 +23,12 @@ _REASONS: Final[Mapping[str, re.Pattern[str]]] = {
     "GoodAI's model saw no objection": re.compile(r"not notice"),
     "GoodAI's model saw no recollection": re.compile(r"forgot"),
 }
-"""Why GoodAI withheld a phase's points, and a pattern that recognises this in the recorded reason."""
+"""Reasons why GoodAI withheld a phase's points, each with a pattern that recognises it in the recorded reason."""
 
 
 @final
 class Phase(NamedTuple):
-    """A phase as we grade it and as it was recorded; None if it was not reached. `category`: why they differ, if they do."""
+    """A phase as we grade it and as recorded, None if not reached. `category`: why they differ, if they do."""
 
     name: str
     ours: bool | None
@@ -41,8 +41,8 @@ class Phase(NamedTuple):
 class Visit(NamedTuple):
     """A recorded visit with our grade.
 
-    `score` in [0, 1]; `phases`: those that the transcript or the record reaches; `category`: why the score differs from
-    the recorded one, None if it does not.
+    `score` is in [0, 1]. `phases`: those that the transcript or the record reaches. `category`: why the score differs from the recorded
+    one, None if it does not.
     """
 
     score: float
@@ -70,14 +70,14 @@ def grade_record(test: TestRecord) -> Visit:
     return Visit(score, reason, tuple(phases), _category(test, score, phases))
 
 
-def _phase(test: TestRecord, number: int, award: Award | None, theirs: bool | None) -> Phase:
+def _phase(test: TestRecord, number: int, award: PhaseGrade | None, theirs: bool | None) -> Phase:
     if award is None:
         return Phase(PHASES[number], None, theirs, "the transcript does not reach it", "not in the transcript")
     category = None if award.right == theirs else _difference(test, number, award, theirs)
     return Phase(PHASES[number], award.right, theirs, award.why, category)
 
 
-def _difference(test: TestRecord, number: int, award: Award, theirs: bool | None) -> str:
+def _difference(test: TestRecord, number: int, award: PhaseGrade, theirs: bool | None) -> str:
     """Return the kind of the difference in a phase, by our reading and by the recorded reason."""
     if theirs is None:
         return "not in the record"

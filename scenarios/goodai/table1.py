@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, final
 
-__all__ = ["Printed", "printed"]
+__all__ = ["PrintedCell", "printed_score"]
 
 _COLUMNS: Final = ("isolated", "2k", "32k", "120k", "200k", "500k")
 
 _BENCHMARKS: Final = {"1k": "2k", "32k (isolated)": "isolated"}
-"""The paper's columns for benchmarks with other names: the one called 1k was played at 2k."""
+"""Columns of benchmarks with other names. The one called 1k was played at 2k."""
 
 
 _PRINTED_MEMORY: Final = "QG_JSON_USER_INFO"
-"""The variant of the memory agent that the table is about. The others' results were published without a table."""
+"""The memory agent's variant in the table. Results of the others were published without a table."""
 
 
 @final
-class Printed(NamedTuple):
+class PrintedCell(NamedTuple):
     """A cell of the table."""
 
     score: float
@@ -41,7 +41,7 @@ _ROWS: Final = {
 }
 
 
-def printed(agent: str, benchmark: str) -> Printed | None:
+def printed_score(agent: str, benchmark: str) -> PrintedCell | None:
     """Return the printed score of an agent (the name of its results folder) on a benchmark ("Benchmark 3 - 32k"), or None."""
     name, memory = agent.casefold(), agent.startswith("LTMAgentWrapper")
     if memory and _PRINTED_MEMORY not in agent:
@@ -53,5 +53,5 @@ def printed(agent: str, benchmark: str) -> Printed | None:
         fits = not sizes or 0.9 * context <= sizes[0] <= context
         if model in name and fits and wrapped == memory and column in _COLUMNS:
             values = list(map(float, row.split()))
-            return Printed(*values[2 * (at := _COLUMNS.index(column)) : 2 * at + 2])
+            return PrintedCell(*values[2 * (at := _COLUMNS.index(column)) : 2 * at + 2])
     return None

@@ -1,7 +1,7 @@
-"""Grades visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
+"""Grade visits to GoodAI's restaurant (section 3.2) from their transcripts by rules, phase by phase, without a model.
 
-A phase is recognised by the fixed parts of the waiter's lines; the dishes are read from the menu in the transcript. Each phase is graded by
-the reply to it alone. The waiter's lines are taken at face value: the kitchen brought the dish that GoodAI's model understood, even if the
+Fixed parts of the waiter's lines identify the phases; the dishes are read from the menu in the transcript. Each phase is graded by the
+reply to it alone. The waiter's lines are taken at face value: the kitchen brought the dish that GoodAI's model understood, even if the
 guest had said something else.
 """
 
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.goodai.files import LoggedTurn
 from longspan.scenarios.ltm.restaurant.guest import Talk, read_complaint, read_recall, read_talk
-from longspan.scenarios.ltm.restaurant.menu import Menu, stems
+from longspan.scenarios.ltm.restaurant.menu import Menu, plural_free_words
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 
-__all__ = ["PHASES", "Award", "grade_visit"]
+__all__ = ["PHASES", "PhaseGrade", "grade_visit"]
 
 _WAITER: Final[Mapping[str, re.Pattern[str]]] = {
     "drink": re.compile(r"\blike to drink\b"),
@@ -26,7 +26,7 @@ _WAITER: Final[Mapping[str, re.Pattern[str]]] = {
     "wrong dish": re.compile(r"\bHere you are:"),
     "same drink": re.compile(r"\bon the house\b"),
 }
-"""The pattern in the waiter's words that identifies each phase, in their order."""
+"""Pattern in the waiter's words that identifies each phase, in order."""
 _REPEATED: Final = re.compile(r"\bcoming right up\b|\bit is\. Sorry\b")
 """Matches when the waiter repeats an order as understood."""
 _BROUGHT: Final = re.compile(r"\bHere is your ([^\n]{1,200}?)\. ")
@@ -40,9 +40,9 @@ _DRINKS: Final = (
     "whisky whiskey scotch bourbon gin vodka rum tequila brandy cognac martini margarita mojito negroni daiquiri spritz sangria "
     "cocktail mocktail perrier pellegrino"
 ).split()
-"""Words for drinks: GoodAI's guests need not choose from the menu."""
+"""Words for drinks, because GoodAI's guests need not choose from the menu."""
 _MEASURES: Final = "glass cup bottle pint mug red white rose sparkling".split()
-"""Words that are enough to order a drink, but not to distinguish it from others."""
+"""Words that suffice to order a drink, but not to distinguish it from others."""
 _KINDS: Final = tuple(
     frozenset(kinds.split()) for kinds in ("red white rose", "still sparkling", "sweetened unsweetened", "domestic imported", "hot iced")
 )
@@ -50,8 +50,8 @@ _KINDS: Final = tuple(
 
 
 @final
-class Award(NamedTuple):
-    """Our grade of a phase, with the reason. `miss`: the kind of a miss, if not `right`; `turn`: the turn of the graded reply."""
+class PhaseGrade(NamedTuple):
+    """Our grade of a phase, with the reason. `miss`: the kind of failure, if not `right`; `turn`: the turn of the graded reply."""
 
     right: bool
     why: str
@@ -59,13 +59,13 @@ class Award(NamedTuple):
     turn: int = 0
 
 
-def grade_visit(turns: Sequence[LoggedTurn]) -> dict[str, Award]:
+def grade_visit(turns: Sequence[LoggedTurn]) -> dict[str, PhaseGrade]:
     """Grade each phase that a transcript reaches; return the awards by phase, in order. Never raises.
 
     A phase is reached when the waiter has spoken its line and the guest has replied.
     """
     table: _Table | None = None
-    awards: dict[str, Award] = {}
+    awards: dict[str, PhaseGrade] = {}
     for number, turn in enumerate(turns):
         if not turn.text.lstrip().startswith("Waiter:") or (number == len(turns) - 1 and not turn.reply):
             continue
@@ -80,17 +80,17 @@ def grade_visit(turns: Sequence[LoggedTurn]) -> dict[str, Award]:
 
 
 def _phase(text: str, after: Iterable[str]) -> str | None:
-    """Return the phase that begins with a line of the waiter's. Phases come in their order, but one may be missing."""
+    """Return the phase that begins with a line of the waiter's. Phases come in order, but one may be missing."""
     first = max((PHASES.index(name) + 1 for name in after), default=0)
     return next((name for name in PHASES[first:] if _WAITER[name].search(text)), None)
 
 
-def _out_of_role(reply: str) -> Award | None:
+def _out_of_role(reply: str) -> PhaseGrade | None:
     """Return a miss if the reply is not the guest's."""
     why = out_of_role(reply)
     if why is None:
         return None
-    return Award(False, why, "played both roles" if "speaks for the waiter" in why else "not a guest's reply")
+    return PhaseGrade(False, why, "played both roles" if "speaks for the waiter" in why else "not a guest's reply")
 
 
 # ---- the menu
@@ -99,7 +99,7 @@ _SECTION: Final = re.compile(r"[ \t]{0,9}([^\n:]{1,60}):\s{0,9}")
 _NUMBERED: Final = re.compile(r"[ \t]{0,9}(\d{1,3})[.)][ \t]{1,9}(\S[^\n]{0,300})")
 _DRINKS_SECTION: Final = re.compile(r"drink|beverage|wine|beer|\bbar\b", re.IGNORECASE)
 _MAX_DISHES: Final = 60
-"""How many dishes of a menu are read."""
+"""Maximum number of dishes read from a menu."""
 _BY_NUMBER: Final = re.compile(r"(?:\b(?:number|no\.|option|item)\s?|#)(\d{1,3})\b", re.IGNORECASE)
 
 
@@ -120,7 +120,7 @@ def _dishes(text: str) -> list[tuple[str, str]]:
 
 @final
 class _Table:
-    """A guest's table: the menu, and what has been ordered and brought so far."""
+    """A guest's table: the menu, and the items ordered and served so far."""
 
     def __init__(self, menu: str) -> None:
         dishes = _dishes(menu)
@@ -135,7 +135,7 @@ class _Table:
         """The order as the waiter understood it."""
         self.off: list[str] = []
 
-    def grade(self, name: str, turn: LoggedTurn) -> Award:
+    def grade(self, name: str, turn: LoggedTurn) -> PhaseGrade:
         """Grade the phase of that name."""
         match name:
             case "drink":
@@ -152,90 +152,90 @@ class _Table:
                 return self._same_drink(turn.reply)
 
     def note_repeated(self, text: str) -> None:
-        """Note an order that the waiter repeats."""
-        self.waiters += [name for name in self._named(text) if name not in self.waiters]
+        """Record an order that the waiter repeats."""
+        self.waiters += [name for name in self._find_named(text) if name not in self.waiters]
 
-    def _drink(self, reply: str) -> Award:
+    def _drink(self, reply: str) -> PhaseGrade:
         talk = read_talk(self.orders, reply, drinks=True)
-        if ordered := _ordered(talk):
+        if ordered := _find_ordered(talk):
             self.drink = reply
-            return Award(True, f"the guest orders {_list(ordered)}")
-        return Award(False, "no drink is ordered", "no drink ordered")
+            return PhaseGrade(True, f"the guest orders {_list(ordered)}")
+        return PhaseGrade(False, "no drink is ordered", "no drink ordered")
 
-    def _dish(self, reply: str) -> Award:
+    def _dish(self, reply: str) -> PhaseGrade:
         talk = self._read(reply)
-        self.order = _ordered(talk)
+        self.order = _find_ordered(talk)
         if self.order:
-            return Award(True, f"the guest orders {_list(self.order)}")
+            return PhaseGrade(True, f"the guest orders {_list(self.order)}")
         return self._one_of_several(reply) or _no_dish(talk)
 
-    def _other_dish(self, turn: LoggedTurn) -> Award:
-        self.off = self._named(turn.text)
+    def _other_dish(self, turn: LoggedTurn) -> PhaseGrade:
+        self.off = self._find_named(turn.text)
         talk = self._read(turn.reply)
-        ordered = _ordered(talk, besides=[*self.order, *self.off])
+        ordered = _find_ordered(talk, besides=[*self.order, *self.off])
         if not self.off:  # a drink is off, not a dish
-            ordered += _ordered(read_talk(self.orders, turn.reply, drinks=True))
+            ordered += _find_ordered(read_talk(self.orders, turn.reply, drinks=True))
         chosen = [name for name in ordered if name not in self.off and name not in self.order]
         self.order = [name for name in self.order if name not in self.off] + chosen
         if chosen:
-            return Award(True, f"the guest chooses {_list(chosen)}")
+            return PhaseGrade(True, f"the guest chooses {_list(chosen)}")
         if several := self._one_of_several(turn.reply):
             return several
-        return Award(False, f"the guest orders {_list(ordered)} again", "the same dish ordered again") if ordered else _no_dish(talk)
+        return PhaseGrade(False, f"the guest orders {_list(ordered)} again", "the same dish ordered again") if ordered else _no_dish(talk)
 
-    def _wrong_dish(self, turn: LoggedTurn) -> Award:
+    def _wrong_dish(self, turn: LoggedTurn) -> PhaseGrade:
         order = [name for name in dict.fromkeys([*self.order, *self.waiters]) if name not in self.off]
-        served = self._named(turn.text)
+        served = self._find_named(turn.text)
         wrong = next((name for name in served if name not in order), served[0] if served else "")
         found = read_complaint(self.food, turn.reply, served=wrong, order=order)
         noticed = found.lean if found.right is None else found.right
-        return Award(noticed, f"{wrong} came: {found.why}", "" if noticed else "no objection")
+        return PhaseGrade(noticed, f"{wrong} came: {found.why}", "" if noticed else "no objection")
 
-    def _same_drink(self, reply: str) -> Award:
-        had = [word for word in _DRINKS if word in stems(self.drink)]
+    def _same_drink(self, reply: str) -> PhaseGrade:
+        had = [word for word in _DRINKS if word in plural_free_words(self.drink)]
         menu = self.drinks if had else Menu([*_DRINKS, self.drink or "nothing"], self.dishes)
         found = read_recall(menu, reply, drinks=had or [self.drink])
         right, why = found.lean if found.right is None else found.right, found.why
         if right and (other := _other_kind(self.drink, reply)):
             right, why = False, f"the reply says {other}"
-        return Award(right, f"the drink was {self.drink}: {why}", "" if right else "no drink or another one recalled")
+        return PhaseGrade(right, f"the drink was {self.drink}: {why}", "" if right else "no drink or another one recalled")
 
     def _read(self, reply: str) -> Talk:
         """Return the reply's words about the dishes, which may be named by number."""
         return read_talk(self.food, _BY_NUMBER.sub(lambda match: self.numbers.get(match[1], match[0]), reply), drinks=False)
 
-    def _one_of_several(self, reply: str) -> Award | None:
-        """Return an award if a dish is ordered by a word that fits several: each is tried as if it were the only one."""
-        fitting = Counter(word for item in self.food.items for word in item.enough.intersection(stems(reply)))
+    def _one_of_several(self, reply: str) -> PhaseGrade | None:
+        """Return an award if a dish is ordered by a word that fits several dishes. Each is tried as if it were the only one."""
+        fitting = Counter(word for item in self.food.items for word in item.enough.intersection(plural_free_words(reply)))
         for item in self.food.items:
             fits = sorted(word for word in item.enough if fitting[word] > 1)
             if fits and read_talk(Menu([], [item.name]), reply, drinks=False).ordered:
-                return Award(True, f"the guest orders what fits several dishes ({_list(fits)})")
+                return PhaseGrade(True, f"the guest orders what fits several dishes ({_list(fits)})")
         return None
 
-    def _named(self, text: str) -> list[str]:
+    def _find_named(self, text: str) -> list[str]:
         """Return the dishes whose full names are in a line of the waiter's."""
         return [name for name in self.dishes if name in text]
 
 
-def _ordered(talk: Talk, besides: Iterable[str] = ()) -> list[str]:
+def _find_ordered(talk: Talk, besides: Iterable[str] = ()) -> list[str]:
     """Return the items ordered or, if nothing is added to earlier orders, the one item that is praised."""
     before = set(besides)
     maybe = [name for name in talk.maybe if name not in before]
     return [*talk.ordered, *(maybe if len(maybe) == 1 and before.issuperset(talk.ordered) else ())]
 
 
-def _no_dish(talk: Talk) -> Award:
+def _no_dish(talk: Talk) -> PhaseGrade:
     if discussed := talk.maybe or talk.discussed:
-        return Award(False, f"{_list(discussed)}: only discussed", "dish discussed, not ordered")
+        return PhaseGrade(False, f"{_list(discussed)}: only discussed", "dish discussed, not ordered")
     if talk.rejected:
-        return Award(False, f"{_list(talk.rejected)}: declined", "no other dish chosen")
-    return Award(False, "no dish on the menu is ordered", "no dish on the menu named")
+        return PhaseGrade(False, f"{_list(talk.rejected)}: declined", "no other dish chosen")
+    return PhaseGrade(False, "no dish on the menu is ordered", "no dish on the menu named")
 
 
 def _other_kind(drink: str, reply: str) -> str | None:
     """Return the kind of drink that a reply names if `drink` was of another kind."""
-    had, named = set(stems(drink)), set(stems(reply))
+    had, named = set(plural_free_words(drink)), set(plural_free_words(reply))
     return next((" or ".join(sorted(named & kinds)) for kinds in _KINDS if had & kinds and named & kinds and not had & named & kinds), None)
 
 

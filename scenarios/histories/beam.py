@@ -1,7 +1,7 @@
-"""Reads BEAM (Tavakoli et al., 2025) as its authors publish it: a chat's folder, or a folder of such folders, packed or not.
+"""Read BEAM (Tavakoli et al., 2025) as published: one chat's folder, or a folder of such folders, packed or not.
 
-A chat's folder has `chat.json` and `probing_questions/probing_questions.json`. Where `chat_trunecated.json` lies beside `chat.json`,
-it is the one that is read: the authors' `answer_generation.py` asks about it.
+A chat's folder contains `chat.json` and `probing_questions/probing_questions.json`. If it also contains `chat_trunecated.json`, that
+file is read instead, because the authors' `answer_generation.py` asks about it.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from typing import Any, Final, Literal, final
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value, list_sources
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import date, distinct, onward, sort_labels
-from longspan.scenarios.histories.sources import Published, Source, sources, wrong
+from longspan.scenarios.histories.repairs import drop_backward_dates, number_duplicates, parse_date, sort_labels
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import resolved
+from longspan.simulator.base.files.file_io import resolve_path
 
-__all__ = ["read"]
+__all__ = ["read_beam"]
 
 CHATS: Final = ("chat_trunecated.json", "chat.json")
-"""A chat's files, the one that is asked about first."""
+"""File names of a chat, in order of preference. The misspelling is the authors'."""
 
 QUESTIONS: Final = "probing_questions/probing_questions.json"
 ANSWERS: Final = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
-"""The keys of a gold answer: each kind of question has one of them."""
+"""Keys of gold answers. Each kind of question uses a different one."""
 
 DATE: Final = "%B-%d-%Y"
 ROLES: Final = ("user", "assistant")
 
 _MARKER: Final = re.compile(r"\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)(?![0-9/])")
-"""A message's place in the plan that it was written from: "->-> 1,3" or "->-> 2,N/A"."""
+"""Position of a message in the plan that it was generated from: "->-> 1,3" or "->-> 2,N/A"."""
 
 _PLAN: Final = re.compile(r"plan-[0-9]+")
-"""The folders of a chat of 10M tokens that hold its parts once more."""
+"""Folders inside a chat of 10M tokens that repeat its parts."""
 
 _SIZE: Final = re.compile(r"[0-9]+[KM]")
 
 
 @final
-class _Said(Published):
+class _MessageRow(PublishedPart):
     role: Literal["user", "assistant"]
     id: int
     content: str
@@ -49,22 +49,22 @@ class _Said(Published):
 
 
 @final
-class _Batch(Published):
+class _Batch(PublishedPart):
     time_anchor: str | None = None
-    turns: list[list[_Said]]
+    turns: list[list[_MessageRow]]
 
     @property
-    def said(self) -> list[_Said]:
+    def said(self) -> list[_MessageRow]:
         return [said for exchange in self.turns for said in exchange]
 
     @property
     def anchor(self) -> str | None:
-        """The batch's date, which its first message has."""
+        """The batch's date, which may be recorded on its first message only."""
         return next((anchor for anchor in (self.time_anchor, *(said.time_anchor for said in self.said)) if anchor), None)
 
 
 @final
-class _Asked(Published):
+class _QuestionRow(PublishedPart):
     model_config = ConfigDict(extra="allow")
     question: str
     rubric: list[str] = Field(default_factory=list)
@@ -72,49 +72,49 @@ class _Asked(Published):
 
 
 _CHAT: Final = TypeAdapter(list[_Batch])
-_ASKED: Final = TypeAdapter(dict[str, list[_Asked]])
+_ASKED: Final = TypeAdapter(dict[str, list[_QuestionRow]])
 
 
-def read(path: Path) -> Iterator[History]:
-    """Yield the chats at a path, by size and number. Raises InputError, which names the file that is wrong."""
-    found = {PurePosixPath(source.name): source for source in sources(path)}
+def read_beam(path: Path) -> Iterator[History]:
+    """Yield the chats at a path, by size and number. Raises InputError, naming the file at fault."""
+    found = {PurePosixPath(source.name): source for source in list_sources(path)}
     folders = sorted({name.parent for name in found if name.name in CHATS and not _PLAN.fullmatch(name.parent.name)}, key=_rank)
     if not folders:
         raise InputError(f"{path}: no chats of BEAM found; expected folders with chat.json and {QUESTIONS}")
     for folder in folders:
         chat = next(found[folder / name] for name in CHATS if folder / name in found)
         if folder / QUESTIONS not in found:
-            raise InputError(f"{chat.where}: its questions are missing; {QUESTIONS} should lie beside it")
-        yield _history(_id(resolved(path) / folder), chat, found[folder / QUESTIONS])
+            raise InputError(f"{chat.where}: has no questions; expected {QUESTIONS} in the same folder")
+        yield _history(_id(resolve_path(path) / folder), chat, found[folder / QUESTIONS])
 
 
 def _id(folder: Path) -> str:
-    """Return the id of the chat in a folder: its number, after its size if the folder above is called so, such as 100K/1."""
+    """Return the id of a chat: its folder's number, prefixed by its size if the parent folder is named after one, such as 100K/1."""
     name = re.sub(r"(\.zip|\.tar|\.tgz)?(\.gz)?$", "", folder.name)
     return f"{folder.parent.name}/{name}" if _SIZE.fullmatch(folder.parent.name) else name
 
 
 def _rank(folder: PurePosixPath) -> list[tuple[str, int, str]]:
-    """Sort folders by the numbers in their names."""
+    """Return a sort key that orders folders by the numbers in their names."""
     parts = [re.match(r"([^0-9]*)([0-9]{0,9})(.*)", part, re.DOTALL) for part in folder.parts]
     return [(part[1], int(part[2] or -1), part[3]) for part in parts if part]
 
 
 def _history(id: str, chat: Source, probing: Source) -> History:
-    with wrong(chat.where):
+    with blame_value(chat.where):
         batches = _CHAT.validate_python(_flat(chat.json()))
-    with wrong(probing.where):
+    with blame_value(probing.where):
         asked = _ASKED.validate_python(probing.json())
     published = [str(said.id) for batch in batches for said in batch.said]
-    ids = iter(distinct(published))
-    sessions, back = onward([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
+    ids = iter(number_duplicates(published))
+    sessions, back = drop_backward_dates([_session(str(number), batch, ids) for number, batch in enumerate(batches, 1)])
     remarks = {
         **{f"markers such as ->-> 1,3 that were cut from what the {role} says: {{}}": _markers(batches, role) for role in ROLES},
         "turns that had the id of another, and were given their own: {}": len(published) - len(set(published)),
         "dates left out because they are none, or lie before an earlier session's: {}": back
-        + sum(bool(batch.anchor) and date(batch.anchor or "", DATE) is None for batch in batches),
+        + sum(bool(batch.anchor) and parse_date(batch.anchor or "", DATE) is None for batch in batches),
     }
-    with wrong(chat.where):
+    with blame_value(chat.where):
         return History(
             id,
             sessions,
@@ -128,18 +128,18 @@ def _history(id: str, chat: Source, probing: Source) -> History:
 
 
 def _flat(chat: Any) -> Any:
-    """Return a chat's batches. One of 10M tokens has them by plan: [{"plan-1": [...]}, {"plan-2": [...]}, ...]."""
+    """Return a chat's batches. A chat of 10M tokens groups them by plan: [{"plan-1": [...]}, {"plan-2": [...]}, ...]."""
     if not isinstance(chat, list) or not all(isinstance(part, dict) and "turns" not in part for part in chat):
         return chat
     return [batch for part in chat for batches in part.values() if isinstance(batches, list) for batch in batches]
 
 
 def _session(id: str, batch: _Batch, ids: Iterator[str]) -> Session:
-    turns = (Utterance(next(ids), said.role, _shown(said)) for said in batch.said)
-    return Session(id, date(batch.anchor or "", DATE), tuple(turns))
+    turns = (Utterance(next(ids), said.role, _drop_marker(said)) for said in batch.said)
+    return Session(id, parse_date(batch.anchor or "", DATE), tuple(turns))
 
 
-def _shown(said: _Said) -> str:
+def _drop_marker(said: _MessageRow) -> str:
     return _MARKER.sub("", said.content)
 
 
@@ -147,7 +147,7 @@ def _markers(batches: Iterable[_Batch], role: str) -> int:
     return sum(len(_MARKER.findall(said.content)) for batch in batches for said in batch.said if said.role == role)
 
 
-def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Question:
+def _question(id: str, kind: str, asked: _QuestionRow, turns: Iterable[str]) -> Question:
     more: Mapping[str, Any] = asked.model_extra or {}
     labels = sort_labels(map(str, _ids(asked.source_chat_ids)), turns)
     return Question(
@@ -163,7 +163,7 @@ def _question(id: str, kind: str, asked: _Asked, turns: Iterable[str]) -> Questi
 
 
 def _ids(value: Any) -> Iterator[int | str]:
-    """Yield the ids in a list, or in lists grouped by what they show."""
+    """Yield the ids in a list, or in lists grouped by topic."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _ids(inner)

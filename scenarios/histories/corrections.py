@@ -1,7 +1,7 @@
-"""The audit of LoCoMo's gold answers, `errors.json`: which of them are wrong, and the right answers.
+"""The audit of LoCoMo's gold answers, `errors.json`: which ones are wrong, and the right answers.
 
-It is not LoCoMo's: https://github.com/dial481/locomo-audit. 99 of its entries change the answer of one of the 1,540 questions that are
-not adversarial, which leaves those who answer all of them right a ceiling of 0.9357 by the published gold answers.
+A third party published it: https://github.com/dial481/locomo-audit. 99 of its entries change the answer to one of the 1,540 questions
+that are not adversarial. So an agent that answers all of these correctly scores only 0.9357 by the published gold answers.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, final
 
+from longspan.scenarios.histories.data_files import find_only
 from longspan.scenarios.histories.history import History, Question
 from longspan.scenarios.histories.locomo_answers import CONVERSATIONS, Correction, is_audit, read_corrections
-from longspan.scenarios.histories.sources import only
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import file_stamp
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.files.reading import stamp
 
-__all__ = ["AUDIT", "NEEDED", "Audit", "Gold", "audit_of", "ceiling"]
+__all__ = ["AUDIT", "NEEDED", "Audit", "Gold", "audit_of", "score_ceiling"]
 
 Gold = Literal["published", "corrected"]
-"""Which gold answers answers are graded by."""
+"""The gold answers to grade by: published or corrected."""
 
 AUDIT: Final = "errors.json"
-NEEDED: Final = f"gold=corrected needs the audit of LoCoMo's gold answers, {AUDIT}: put it beside the data, or --data locomo_audit=FILE"
+NEEDED: Final = (
+    f"gold=corrected needs the audit of LoCoMo's gold answers, {AUDIT}: put it next to the data, or use --data locomo_audit=FILE"
+)
 
 
 @final
 class Audit:
-    """The verdicts of an audit on gold answers."""
+    """An audit's verdicts on gold answers."""
 
     def __init__(self, where: str, wrong: Mapping[str, Correction]) -> None:
         self._where, self._wrong = where, wrong
@@ -38,13 +40,13 @@ class Audit:
     def __len__(self) -> int:
         return len(self._wrong)
 
-    def corrected(self, history: History, question: Question) -> Question:
-        """Return a question about a conversation with the right gold answer. Raises InputError if the audit is one of other questions."""
+    def correct_question(self, history: History, question: Question) -> Question:
+        """Return a question with its corrected gold answer. Raises InputError if the audit is for another version of the questions."""
         found = self._of(history, question)
         return replace(question, answer=found.answer) if found and found.answer else question
 
     def label(self, history: History, question: Question) -> str:
-        """Return the audit's verdict on the published gold answer to a question of a conversation: right or wrong."""
+        """Return the audit's verdict on a question's published gold answer: right or wrong."""
         return "wrong" if self._of(history, question) else "right"
 
     def _of(self, history: History, question: Question) -> Correction | None:
@@ -58,22 +60,25 @@ class Audit:
 
 
 def audit_of(data: Path, audit: Path | None) -> Audit | None:
-    """Return the audit at a path, or beside LoCoMo's data or in the folder above; None if it is nowhere. Raises InputError."""
+    """Return the audit at a path, or the one in the folder of LoCoMo's data or its parent, or None. Raises InputError."""
     places = [folder / name for folder in (data.parent, data.parent.parent) for name in (AUDIT, f"{AUDIT}.gz")]
     path = audit or next((place for place in places if place.is_file()), None)
-    return None if path is None else _read(path, stamp(path, f"name the audit, {AUDIT}"))
+    return None if path is None else _read(path, file_stamp(path, f"name the audit, {AUDIT}"))
 
 
 @lru_cache(maxsize=2)
 def _read(path: Path, changed: tuple[int, int]) -> Audit:
-    source = only(path, ".json", f"the audit, {AUDIT}")
+    source = find_only(path, ".json", f"the audit, {AUDIT}")
     value = source.json()
     if not is_audit(value):
         raise InputError(f"{path}: not the audit of LoCoMo's gold answers: expected a list of entries with question_id and error_type")
     return Audit(str(path), read_corrections(source, value))
 
 
-def ceiling(items: Sequence[Item]) -> float | None:
-    """Return the share of items whose published gold answer is right: what right answers score by them. None without an audit."""
+def score_ceiling(items: Sequence[Item]) -> float | None:
+    """Return the share of items whose published gold answer is right, or None without an audit.
+
+    It is the score of perfect answers that are graded by the published gold answers.
+    """
     labels = [item.labels["gold"] for item in items if "gold" in item.labels]
     return labels.count("right") / len(labels) if labels else None

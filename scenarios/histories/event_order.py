@@ -1,8 +1,8 @@
-"""How well a reply puts events in order: the authors' procedure for BEAM's event ordering (Tavakoli et al., 2025).
+"""Score how well a reply orders events, following the authors' procedure for BEAM's event ordering (Tavakoli et al., 2025).
 
-A line of the reply stands for the first event of the reference that it describes and that no earlier line stands for. Kendall's tau-b
-compares the two orders; what only one of them has comes last in the other, all at the same rank. tau is scaled to [0, 1], so that
-0.5 is what chance gives where nothing is missing.
+Each line of the reply is matched with the first reference event that it describes and that no earlier line was matched with. Kendall's
+tau-b compares the two orders. Events missing from one of them share its last rank. tau is scaled to [0, 1], so that a random order
+scores 0.5 if nothing is missing.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import plain
+from longspan.simulator.base.words import plain
 
-__all__ = ["LINES", "Aligned", "Ordering", "align", "lines_of", "ordering"]
+__all__ = ["LINES", "Alignment", "Ordering", "align_events", "lines_of", "score_order"]
 
 LINES: Final = 60
-"""The lines of a reply that are compared with the reference: the first ones. Others are none of its events."""
+"""Number of a reply's lines that are compared with the reference. Later lines match no event, which bounds the queries to a judge."""
 
 _MARK: Final = re.compile(r"\s*(?:[-*•#]+\s*)*(?:\(?\d{1,3}[.):]\s*)?")
 
 
 @final
-class Aligned(NamedTuple):
-    """For each line of a reply the number of the event that it stands for, or None; and the facts that must be known to say so."""
+class Alignment(NamedTuple):
+    """The event matched with each line of a reply, or None, and the (line, event) pairs that a judge must still compare."""
 
     events: list[int | None]
     unknown: list[tuple[int, int]]
@@ -32,21 +32,21 @@ class Aligned(NamedTuple):
 
 @final
 class Ordering(NamedTuple):
-    """Kendall's tau in [0, 1], and the F1 of the events that are named."""
+    """Kendall's tau scaled to [0, 1], and the F1 of the events named."""
 
     tau: float
     f1: float
 
 
 def lines_of(reply: str) -> list[str]:
-    """Return the lines of a reply that have words. The authors' program counts empty lines as events, too."""
+    """Return a reply's lines that contain words. Unlike this function, the authors' program counts empty lines as events."""
     return [line.strip() for line in reply.splitlines() if plain(line)]
 
 
-def align(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int], bool | None]) -> Aligned:
-    """Align lines with events. `same(line, event)`: whether they describe the same, or None if that is to be found out.
+def align_events(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int], bool | None]) -> Alignment:
+    """Match lines with events. `same(line, event)` returns whether they describe the same event, or None if it is not known yet.
 
-    As long as something is unknown, later lines are aligned as if that line stood for nothing.
+    While a pair is unknown, later lines are matched as if its line matched nothing.
     """
     found: list[int | None] = []
     unknown: list[tuple[int, int]] = []
@@ -61,11 +61,11 @@ def align(lines: Sequence[str], events: Sequence[str], same: Callable[[int, int]
             if alike is not False:
                 found[-1] = event if alike else None
                 break
-    return Aligned(found, unknown)
+    return Alignment(found, unknown)
 
 
-def ordering(aligned: Sequence[int | None], count: int) -> Ordering:
-    """Return how well aligned lines put `count` events in order, at least one."""
+def score_order(aligned: Sequence[int | None], count: int) -> Ordering:
+    """Return how well matched lines order `count` events. `count` must be at least 1."""
     matched = [event for event in aligned if event is not None]
     strays = len(aligned) - len(matched)
     common = 2 * len(matched)
@@ -78,7 +78,7 @@ def ordering(aligned: Sequence[int | None], count: int) -> Ordering:
 
 
 def _tau(left: Sequence[int], right: Sequence[int]) -> float:
-    """Return tau-b; where it is not defined, since there is nothing to order, 1 if all is named and nothing else, or else -1."""
+    """Return Kendall's tau-b. Where it is undefined because nothing can be ordered, return 1 for identical sequences and -1 otherwise."""
     from scipy.stats import kendalltau
 
     value = float(kendalltau(left, right, variant="b").statistic) if len(left) > 1 else nan

@@ -1,4 +1,4 @@
-"""Reads messages as chat programs and libraries write them: OpenAI, Anthropic, LangChain, and what ChatGPT and Claude export."""
+"""Read messages in the formats of chat programs and libraries: OpenAI, Anthropic, LangChain, and exports of ChatGPT and Claude."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, final
 
-__all__ = ["Message", "is_message", "messages_of", "read_message", "split", "time_of"]
+__all__ = ["ExportedMessage", "is_message", "messages_of", "read_message", "split_sessions", "time_of"]
 
 GAP: Final = timedelta(hours=1)
-"""A longer pause between two messages begins a new session."""
+"""A longer pause between two messages starts a new session."""
 
 SPEAKERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("user", "human", "customer"), "user"),
@@ -18,25 +18,25 @@ SPEAKERS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("system", "developer"), "system"),
 }
 LEFT_OUT: Final = frozenset({"tool", "function", "ipython", "critic", "discriminator"})
-"""Roles whose messages are no turns: calls of tools, and their results."""
+"""Roles of messages that are not turns: tool calls and their results."""
 
 TIMES: Final = ("timestamp", "created_at", "createdAt", "create_time", "created", "time", "date", "sent_at", "at", "ts")
 THREADS: Final = ("session", "session_id", "thread_id", "conversation_id", "chat_id")
-"""The keys that say when a message was sent, and which session it is of."""
+"""Keys that give a message's time (TIMES) and its session (THREADS)."""
 CLASSES: Final = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai", "SystemMessage": "system", "ToolMessage": "tool"}
-"""LangChain's classes of messages."""
+"""LangChain's message classes."""
 
 PICTURES: Final = frozenset({"image", "image_url", "input_image", "image_file", "image_asset_pointer"})
 TEXTS: Final = frozenset({"text", "input_text", "output_text", "refusal"})
 MILLISECONDS: Final = 1e11
-"""From here on a number is of milliseconds: as seconds, it would lie in the year 5138."""
+"""Numbers from here on are milliseconds. As seconds, they would be in the year 5138 or later."""
 
 
 @final
-class Message(NamedTuple):
-    """A message: its speaker, its time if known, its thread if it names one, and its place in the file.
+class ExportedMessage(NamedTuple):
+    """A message: its speaker, its time and thread if known, and its place in the file.
 
-    Tools have no speaker, and their calls no text.
+    Messages of tools have no speaker, and tool calls no text.
     """
 
     speaker: str
@@ -48,23 +48,24 @@ class Message(NamedTuple):
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a JSON value is a message, in any of the forms that are read."""
+    """Return whether a JSON value is a message in one of the accepted formats."""
     return isinstance(value, Mapping) and _role(value) is not None
 
 
 def messages_of(value: Mapping[str, Any]) -> list[Any] | None:
-    """Return the messages of a conversation, in their order; None if the value is none. Raises ValueError."""
+    """Return the messages of a conversation, in order; None if the value is not a conversation. Raises ValueError."""
     for key in ("messages", "chat_messages", "conversations"):
         if key in value:
             if not isinstance(value[key], list):
                 raise ValueError(f"{key} must be a list of messages")
-            system = value.get("system")  # Anthropic's requests have it apart
+            system = value.get("system")  # Anthropic's requests keep it outside the messages
             return [*([{"role": "system", "content": system}] if system else []), *value[key]]
     return _branch(value) if isinstance(value.get("mapping"), Mapping) else None
 
 
 def _branch(value: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of a conversation that ChatGPT exports: they form a tree, and the user saw the branch with the current one."""
+    """Return the messages of a conversation exported by ChatGPT. They form a tree, and only the branch of the current message was
+    visible."""
     nodes = value["mapping"]
     leaves = [key for key, node in nodes.items() if isinstance(node, Mapping) and not node.get("children")]
     at = value.get("current_node") or next(reversed(leaves), None)
@@ -74,7 +75,7 @@ def _branch(value: Mapping[str, Any]) -> list[Any]:
         node = nodes[at]
         if at in seen or not isinstance(node, Mapping):
             raise ValueError(
-                f"mapping: the messages before {at!r:.80} go in a circle" if at in seen else f"mapping: {at!r:.80} is no message"
+                f"mapping: the messages before {at!r:.80} form a cycle" if at in seen else f"mapping: {at!r:.80} is not a message"
             )
         seen.add(at)
         if node.get("message") is not None:
@@ -83,8 +84,8 @@ def _branch(value: Mapping[str, Any]) -> list[Any]:
     return found[::-1]
 
 
-def read_message(value: Any, place: str) -> Message:
-    """Return the message at a place in a file. Raises ValueError, which names the fault and the accepted forms."""
+def read_message(value: Any, place: str) -> ExportedMessage:
+    """Return the message at a place in a file. Raises ValueError, naming the fault and the accepted formats."""
     role = _role(value) if isinstance(value, Mapping) else None
     if role is None:
         raise ValueError('must be a message such as {"role": "user", "content": "..."}')
@@ -97,7 +98,7 @@ def read_message(value: Any, place: str) -> Message:
     text = _text(inner.get("content")) or _text(inner.get("text")) or _text(inner.get("value")) if speaker else ""
     named = next((str(value[key]) for key in THREADS if isinstance(value.get(key), str | int) and not isinstance(value[key], bool)), None)
     id = next((value[key] for key in ("id", "uuid", "message_id") if isinstance(value.get(key), str) and value[key]), None)
-    return Message(speaker, text, time_of(value), named, id, place)
+    return ExportedMessage(speaker, text, time_of(value), named, id, place)
 
 
 def _role(value: Mapping[str, Any]) -> str | None:
@@ -113,7 +114,7 @@ def _role(value: Mapping[str, Any]) -> str | None:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a content: as it stands, or of its parts. Pictures are named, calls of tools and thoughts left out."""
+    """Return a content's text, joining its parts. Pictures become a placeholder; tool calls and reasoning are dropped."""
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, Mapping):
@@ -121,7 +122,7 @@ def _text(content: Any) -> str:
             return _text(content["parts"])
         content = [content]
     if not isinstance(content, list):
-        raise ValueError(f"content must be a text or a list of parts, got {type(content).__name__}")
+        raise ValueError(f"content must be a string or a list of parts, got {type(content).__name__}")
     return "\n".join(filter(None, map(_part, content)))
 
 
@@ -129,21 +130,21 @@ def _part(part: Any) -> str:
     if isinstance(part, str):
         return part
     if not isinstance(part, Mapping):
-        raise ValueError(f'a part of content must be a text or such as {{"type": "text", "text": "..."}}, got {type(part).__name__}')
+        raise ValueError(f'a part of content must be a string or like {{"type": "text", "text": "..."}}, got {type(part).__name__}')
     kind = part.get("type") or part.get("content_type")
     if kind in PICTURES:
         return "[shares a picture]"
     text = part.get("text") if kind in TEXTS or kind is None else None
     text = text.get("value") if isinstance(text, Mapping) else text or part.get("refusal")
     if text is not None and not isinstance(text, str):
-        raise ValueError(f"the text of a part must be a text, got {type(text).__name__}")
+        raise ValueError(f"the text of a part must be a string, got {type(text).__name__}")
     return text or ""
 
 
 def time_of(value: Mapping[str, Any]) -> datetime | None:
-    """Return when a message or a conversation took place, by the first key that says so, without a time zone; None if none does.
+    """Return the time of a message or conversation, from the first key that gives one, or None.
 
-    Numbers are seconds since 1970, or milliseconds, in UTC; in a string, the time zone is left out. Raises ValueError for anything else.
+    Numbers are seconds or milliseconds since 1970, in UTC. Time zones in strings are dropped. Raises ValueError for other values.
     """
     key = next((key for key in TIMES if value.get(key) is not None), None)
     if key is None:
@@ -163,9 +164,9 @@ def _time(given: Any) -> datetime:
     return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= MILLISECONDS else seconds, UTC).replace(tzinfo=None, microsecond=0)
 
 
-def split(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Yield the sessions of messages that follow each other: another begins with another thread, and after a pause of more than GAP."""
-    session: list[Message] = []
+def split_sessions(messages: Sequence[ExportedMessage]) -> Iterator[list[ExportedMessage]]:
+    """Yield sessions of consecutive messages. A new one starts with a new thread or after a pause of more than GAP."""
+    session: list[ExportedMessage] = []
     last: datetime | None = None
     for message in messages:
         paused = last is not None and message.at is not None and message.at - last > GAP

@@ -1,4 +1,4 @@
-"""Grades the reply to one question about a history: by rules where they decide, and by the benchmark's own judge for the rest."""
+"""Grade the reply to one question about a history, by rules where possible and otherwise by the benchmark's own judge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.scenarios.histories import rules
-from longspan.scenarios.histories.event_order import align, lines_of, ordering
+from longspan.scenarios.histories.event_order import align_events, lines_of, score_order
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.rubrics import (
     ABSTENTION,
@@ -18,16 +18,16 @@ from longspan.scenarios.histories.rubrics import (
     nugget_query,
     same_event_query,
 )
-from longspan.scenarios.histories.token_f1 import echoed_score, locomo_score, shared_words
+from longspan.scenarios.histories.token_f1 import echo_score, locomo_score, share_of_question_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
 from longspan.simulator.contract.queries import Query
-from longspan.simulator.grading.abstentions import declines
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.abstentions import declines_question
+from longspan.simulator.reading.matching import join_some
 
-__all__ = ["GRADINGS", "MEASURES", "Grading", "graded"]
+__all__ = ["GRADINGS", "MEASURES", "Grading", "grade_question"]
 
 Grading = Literal["rules", "f1", "locomo", "locomo-strict", "longmemeval", "beam-nuggets"]
-"""Who grades: rules alone, LoCoMo's token F1, or rules and, where they do not decide, a judge with the rubric of this name."""
+"""How to grade: by rules alone, by LoCoMo's token F1, or by rules backed by a judge with the rubric of this name."""
 
 GRADINGS: Final[Mapping[str, tuple[Grading, ...]]] = {
     "locomo": ("f1", "locomo", "locomo-strict"),
@@ -37,31 +37,31 @@ GRADINGS: Final[Mapping[str, tuple[Grading, ...]]] = {
     "history": ("longmemeval", "rules"),
     "made_up": ("rules",),
 }
-"""How the answers of each benchmark can be graded, the default first."""
+"""Gradings that each benchmark supports, the default first."""
 
 MEASURES: Final[Mapping[Grading, tuple[str, str]]] = {"f1": ("token F1", "no judge"), "beam-nuggets": ("nugget score", "")}
-"""What scores are called that are no shares of right answers, and a remark on them."""
+"""Names of scores other than the share of right answers, with a remark on each."""
 
 UNDECIDED: Final = "rules do not decide; --judge names a judge that does"
 UNSAID: Final = "Nobody said this in the conversation."
 
 ORDER: Final = "event_ordering"
-"""The kind of BEAM's questions that are graded by the order of events."""
+"""BEAM's kind of question that is graded by the order of events."""
 
 FACTUAL: Final = frozenset({"information_extraction", "knowledge_update", "multi_session_reasoning", "summarization", "temporal_reasoning"})
-"""The kinds of BEAM's questions where "I don't know" meets none of the rubric's statements."""
+"""BEAM's kinds of questions whose rubrics are never met by "I don't know"."""
 
 TOLERANT: Final = frozenset({"temporal-reasoning", "knowledge-update"})
-"""The kinds of LongMemEval's questions whose judge accepts another number, or an old answer beside the new one."""
+"""LongMemEval's kinds of questions whose judge accepts a number off by one, or an old answer next to the new one."""
 
 _STATES: Final = re.compile(r"\A(?:the )?(?:llm )?response should (?:state|mention|contain|include):\s*", re.IGNORECASE)
-"""How most statements of BEAM's rubrics begin."""
+"""Opening words of most statements in BEAM's rubrics."""
 _CHOICE: Final = re.compile(r"\(?([a-z])\)?", re.IGNORECASE)
 
 
 @final
-class _Found(NamedTuple):
-    """The verdict on a reply so far: its score, who gave it and why, the queries still open, and further figures."""
+class _ReplyScore(NamedTuple):
+    """The result of grading so far: score, grader, reason, open queries for the judge, and further numbers."""
 
     score: float | None
     by: str
@@ -70,24 +70,27 @@ class _Found(NamedTuple):
     numbers: Mapping[str, float] = {}
 
 
-def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
-    """Grade the last exchange of a record, as the only item of its grade. The score is None where only a judge can tell.
+def grade_question(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> Grade:
+    """Grade the last exchange of a record as one item. The score is None where a judge must decide.
 
-    `facts`: `benchmark` (see GRADINGS), `id`, `question`, `answer` (None if there is none), `kind`, `answerable`, `options`, `rubric`
-    (statements), `trap`; optionally `rivals` (all values that a wrong reply could name; rules then always decide), `grading` (see GRADINGS)
-    and `gold` (which gold answers, a label).
+    `facts` contains `benchmark` (see GRADINGS), `id`, `question`, `answer` (None without one), `kind`, `answerable`, `options`, `rubric`
+    (statements) and `trap`. Optional are `rivals` (all values that a wrong reply could name; rules then always decide), `grading` (see
+    GRADINGS) and `gold` (a label for the set of gold answers). `paper`: score adversarial questions as LoCoMo does, accepting only two
+    phrases for "not mentioned".
 
-    `paper`: an adversarial question has LoCoMo's own score. It accepts only two wordings of the reply that something was not told.
+    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers:
 
-    The item's labels are `kind`, `by` (rules, f1, judge, nobody) and `gold`. Its numbers: `f1`, LoCoMo's score; where that grades, also its
-    `floor`, the score for repeating the question, its part that rests on words of the question (`echoed f1`), and the share of the reply's
-    words that are the question's (`shared words`); `nuggets`, the mean of the
-    rubric's statements, and `whole nuggets`, which counts halves as nothing, as the authors' program does; `tau` and `event f1` of events
-    in order.
+    - `f1`: LoCoMo's score
+    - `floor`, if that score is the grading: the score for repeating the question
+    - `echoed f1`, likewise: the part of the score that comes from words of the question
+    - `shared words`, likewise: the share of the reply's words that the question contains
+    - `nuggets`: the mean over the rubric's statements
+    - `whole nuggets`: the same with halves as 0, as in the authors' program
+    - `tau` and `event f1`: for the order of events
     """
     answer = record.answer
     question = _question(facts)
-    found = _found(facts, question, answer, record, paper)
+    found = _find_score(facts, question, answer, record, paper)
     numbers = dict(found.numbers)
     if facts["benchmark"] == "locomo":
         numbers["f1"] = _f1(question, answer.reply, paper)
@@ -98,8 +101,8 @@ def graded(facts: Mapping[str, Any], record: Record, *, paper: bool = False) -> 
     if floor is not None:
         numbers |= {
             "floor": floor,
-            "echoed f1": echoed_score(question.kind, answer.reply, question.answer or "", question.text),
-            "shared words": shared_words(answer.reply, question.text),
+            "echoed f1": echo_score(question.kind, answer.reply, question.answer or "", question.text),
+            "shared words": share_of_question_words(answer.reply, question.text),
         }
     item = Item(name=question.id, score=found.score, labels=labels, numbers=numbers, note=found.why, turn=answer.turn)
     return Grade(score=found.score, reason=found.why, turns=(answer.turn,), asks=found.asks, items=(item,), chance=floor)
@@ -118,50 +121,52 @@ def _question(facts: Mapping[str, Any]) -> Question:
     )
 
 
-def _found(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _Found:
+def _find_score(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _ReplyScore:
     grading: Grading = facts.get("grading") or GRADINGS[facts["benchmark"]][0]
     if grading == "f1":
         score = _f1(question, answer.reply, paper)
-        gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {some([question.answer or ''])}"
-        return _Found(score, "f1", f"{gold}: {score:.3f}")
+        gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {join_some([question.answer or ''])}"
+        return _ReplyScore(score, "f1", f"{gold}: {score:.3f}")
     nuggets = bool(question.rubric) and not question.options
     verdict = _by_rules(question, answer.reply, facts.get("rivals"), grading, nuggets)
     if verdict is not None:
-        return _Found(verdict.score, "rules", verdict.why)
+        return _ReplyScore(verdict.score, "rules", verdict.why)
     if grading == "rules":
-        return _Found(None, "nobody", "rules do not decide")
+        return _ReplyScore(None, "nobody", "rules do not decide")
     if nuggets and question.kind == ORDER and grading == "beam-nuggets":
-        return _ordered(question, answer.reply, record)
+        return _score_ordering(question, answer.reply, record)
     if nuggets:
         return _nuggets(question, answer.reply, record)
-    return _judged(_query(grading, question, answer.reply), record)
+    return _read_verdict(_query(grading, question, answer.reply), record)
 
 
-def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.Verdict | None:
-    """Return the verdict of the rules, if they go by the same standard as the judge."""
-    verdict = rules.grade(question, reply, rivals)
+def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.RuleVerdict | None:
+    """Return the rules' verdict if they apply the same standard as the judge, else None."""
+    verdict = rules.grade_reply(question, reply, rivals)
     if rivals is not None:
         return verdict
     if nuggets and verdict is None and question.kind in FACTUAL and rules.only_abstains(reply):
-        return rules.Verdict(0, "says that it does not know")
+        return rules.RuleVerdict(0, "says that it does not know")
     if verdict is None or verdict.score or question.kind not in TOLERANT or grading != "longmemeval":
         return verdict
     return verdict if rules.says_nothing(question, reply) else None
 
 
 def _f1(question: Question, reply: str, paper: bool) -> float:
-    """Return LoCoMo's score; but whoever says in any plain wording that something was not told is right, unless the wording is the
-    `paper`'s. Where options were given, the letter of one stands for its words, as in the authors' harness."""
+    """Return LoCoMo's score, with two adjustments.
+
+    Any plain wording of "not mentioned" is right for adversarial questions, except with `paper`. An option's letter stands for its
+    words, as in the authors' harness.
+    """
     letter = _CHOICE.fullmatch(reply.strip())
     chosen = next((option for option in question.options if letter and option.casefold().startswith(f"({letter[1].casefold()})")), reply)
     if question.kind == "adversarial" and not paper:
-        return float(declines(chosen, question.text, (question.trap,) if question.trap else ()))
+        return float(declines_question(chosen, question.text, (question.trap,) if question.trap else ()))
     return locomo_score(question.kind, chosen, question.answer or "")
 
 
 def _floor(question: Question, paper: bool) -> float | None:
-    """Return LoCoMo's score for repeating the question, with no memory of anything; None where choices or a plain refusal to answer are the
-    better guess."""
+    """Return LoCoMo's score for repeating the question; None where choosing an option or declining is the better guess."""
     if question.options or question.kind == "adversarial":
         return None
     return _f1(question, question.text, paper)
@@ -176,41 +181,41 @@ def _query(grading: Grading, question: Question, reply: str) -> Query[Any]:
     return longmemeval_query(question.kind, question.text, reference, reply)
 
 
-def _judged(query: Query[Any], record: Record) -> _Found:
+def _read_verdict(query: Query[Any], record: Record) -> _ReplyScore:
     verdict = record.said(query)
     if verdict is None:
-        return _Found(None, "nobody", UNDECIDED, (query,))
+        return _ReplyScore(None, "nobody", UNDECIDED, (query,))
     if isinstance(verdict, str):
-        return _Found(None, "nobody", f"undecided: {verdict}")
-    return _Found(verdict.score, "judge", f"judged: {_shown(verdict.why)}")
+        return _ReplyScore(None, "nobody", f"undecided: {verdict}")
+    return _ReplyScore(verdict.score, "judge", f"judged: {_shorten_reason(verdict.why)}")
 
 
-def _nuggets(question: Question, reply: str, record: Record) -> _Found:
-    """Return the mean over the rubric's statements: rules find that a date, number or name is there, and the judge decides the rest."""
-    met = [_met(question, nugget, reply) for nugget in question.rubric]
+def _nuggets(question: Question, reply: str, record: Record) -> _ReplyScore:
+    """Return the mean over the rubric's statements. Rules recognise dates, numbers and names, and the judge decides the rest."""
+    met = [_meets_nugget(question, nugget, reply) for nugget in question.rubric]
     queries = {nugget: nugget_query(question.text, nugget, reply) for nugget, found in zip(question.rubric, met, strict=True) if not found}
     verdicts = {nugget: record.said(query) for nugget, query in queries.items()}
     failed = next((verdict for verdict in verdicts.values() if isinstance(verdict, str)), None)
     if failed is not None or None in verdicts.values():
         asks = tuple(query for nugget, query in queries.items() if verdicts[nugget] is None)
-        return _Found(None, "nobody", UNDECIDED if failed is None else f"undecided: {failed}", asks)
+        return _ReplyScore(None, "nobody", UNDECIDED if failed is None else f"undecided: {failed}", asks)
     judged = {nugget: verdict.score for nugget, verdict in verdicts.items() if isinstance(verdict, Nugget)}
     scores = [judged.get(nugget, 1.0) for nugget in question.rubric]
     missed = [f"{nugget} ({score:g})" for nugget, score in zip(question.rubric, scores, strict=True) if score < 1]
-    why = f"{len(scores) - len(missed)} of {len(scores)} statements are met" + (f"; not {some(missed)}" if missed else "")
+    why = f"{len(scores) - len(missed)} of {len(scores)} statements are met" + (f"; not {join_some(missed)}" if missed else "")
     numbers = {"nuggets": fmean(scores), "whole nuggets": fmean(map(int, scores))}
-    return _Found(fmean(scores), "judge" if judged else "rules", f"judged: {why}" if judged else why, numbers=numbers)
+    return _ReplyScore(fmean(scores), "judge" if judged else "rules", f"judged: {why}" if judged else why, numbers=numbers)
 
 
-def _met(question: Question, nugget: str, reply: str) -> bool:
-    """Return whether rules find that a reply states what a statement of the rubric demands."""
+def _meets_nugget(question: Question, nugget: str, reply: str) -> bool:
+    """Return whether rules find the content of a rubric's statement in a reply."""
     wanted = Question(question.id, question.text, _STATES.sub("", nugget, count=1))
-    verdict = rules.grade(wanted, reply) if question.kind in FACTUAL else None
+    verdict = rules.grade_reply(wanted, reply) if question.kind in FACTUAL else None
     return verdict is not None and verdict.score == 1
 
 
-def _ordered(question: Question, reply: str, record: Record) -> _Found:
-    """Return how well a reply puts events in order. One that names none of them has no order: 0."""
+def _score_ordering(question: Question, reply: str, record: Record) -> _ReplyScore:
+    """Return how well a reply orders events. A reply that names none of them scores 0."""
     lines = lines_of(reply)
     failed: list[str] = []
     queries: dict[tuple[int, int], Query[Any]] = {}
@@ -223,19 +228,19 @@ def _ordered(question: Question, reply: str, record: Record) -> _Found:
             return False
         return None if verdict is None else bool(verdict.same)
 
-    aligned = align(lines, question.rubric, same)
+    aligned = align_events(lines, question.rubric, same)
     if failed:
-        return _Found(None, "nobody", f"undecided: {failed[0]}")
+        return _ReplyScore(None, "nobody", f"undecided: {failed[0]}")
     if aligned.unknown:
-        return _Found(None, "nobody", UNDECIDED, tuple(queries[pair] for pair in aligned.unknown))
+        return _ReplyScore(None, "nobody", UNDECIDED, tuple(queries[pair] for pair in aligned.unknown))
     named = [event for event in aligned.events if event is not None]
-    order = ordering(aligned.events, len(question.rubric))
+    order = score_order(aligned.events, len(question.rubric))
     why = (
         f"{len(named)} of {len(question.rubric)} events in {len(lines)} lines, in the order {', '.join(str(event + 1) for event in named)}"
     )
     by = "judge" if queries else "rules"
-    return _Found(order.tau if named else 0.0, by, f"{why}: tau {order.tau:.3f}", numbers={"tau": order.tau, "event f1": order.f1})
+    return _ReplyScore(order.tau if named else 0.0, by, f"{why}: tau {order.tau:.3f}", numbers={"tau": order.tau, "event f1": order.f1})
 
 
-def _shown(why: str) -> str:
+def _shorten_reason(why: str) -> str:
     return " ".join(why.split())[:500]

@@ -1,4 +1,4 @@
-"""A recorded conversation with questions about it, whoever published it."""
+"""A recorded conversation with questions about it, independent of its source."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["History", "Question", "Session", "Utterance"]
 @final
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one speaker says in one go: `speaker` is a name, or `user`, `assistant` or `system`. `id` is unique in its history.
+    """A turn of one speaker: a name, or `user`, `assistant` or `system`. Its `id` is unique within the history.
 
-    `image`: the caption of a picture that was shown with it; empty if there was none.
+    `image`: the caption of an attached picture, or empty.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Utterance:
 @final
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A part of a conversation. `at`: when it began, without a time zone; None if nobody knows."""
+    """A part of a conversation. `at`: its start without a time zone, or None if unknown."""
 
     id: str
     at: datetime | None
@@ -40,13 +40,18 @@ class Session:
 @final
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a history, asked after all of it.
+    """A question about a history, asked after the whole of it.
 
-    `answer`: the gold answer; None if there is none to give. `kind`: the benchmark's name for questions like this one. `at`: when it is
-    asked; None if nobody says. `evidence`: the ids of the turns that answer it. `sessions`: the ids of the sessions that answer it, where
-    sessions were labelled. `unknown`: published labels of evidence that name nothing in the history, or several things. `options`: the
-    choices, if the answer is one of them. `rubric`: the contents of a good answer, a statement each. `answerable`: whether the history has
-    the answer; if not, a good reply says so. `trap`: the wrong answer that the question leads to.
+    - answer: the gold answer, or None
+    - kind: the benchmark's name for this kind of question
+    - at: the time of asking, or None if unknown
+    - evidence: ids of the turns that contain the answer
+    - sessions: ids of the sessions that contain the answer, if sessions were labelled
+    - unknown: published evidence labels that are missing from the history or ambiguous
+    - options: the choices, if the answer is one of them
+    - rubric: statements that a good answer makes
+    - answerable: whether the history contains the answer; if not, a good reply says so
+    - trap: the wrong answer that the question invites
     """
 
     id: str
@@ -66,9 +71,9 @@ class Question:
 @final
 @dataclass(frozen=True, slots=True)
 class History:
-    """Sessions in the order of time, and questions about them. Ids are unique in it. `remarks`: what its reader changed, in sentences.
+    """Sessions in chronological order, and questions about them. All ids are unique.
 
-    Raises ValueError, which names the fault and its session, turn or question.
+    `remarks`: changes made while reading, as sentences. Raises ValueError, naming the fault and its session, turn or question.
     """
 
     id: str
@@ -97,12 +102,12 @@ class History:
 
     @property
     def turns(self) -> tuple[Utterance, ...]:
-        """The turns of all sessions."""
+        """All turns in order."""
         return tuple(turn for session in self.sessions for turn in session.turns)
 
     @property
     def unknown(self) -> int:
-        """How many labels of evidence name nothing in the history."""
+        """Number of evidence labels that match nothing in the history."""
         return sum(len(question.unknown) for question in self.questions)
 
 
@@ -119,19 +124,19 @@ def _in_order(sessions: Iterable[Session]) -> None:
             continue
         _timely(f"session {session.id!r:.80}", session.at)
         if last is not None and session.at < last:
-            raise ValueError(f"session {session.id!r:.80} begins at {session.at}, before the one that comes before it ({last})")
+            raise ValueError(f"session {session.id!r:.80} begins at {session.at}, before the preceding session ({last})")
         last = session.at
 
 
 def _timely(where: str, at: datetime) -> None:
     if at.tzinfo is not None:
         raise ValueError(f"{where}: its time must have no time zone")
-    if at >= MAX_START:  # virtual time goes on after a history
-        raise ValueError(f"{where}: its time must lie before {MAX_START:%Y-%m-%d}")
+    if at >= MAX_START:  # virtual time continues after a history and must stay representable
+        raise ValueError(f"{where}: its time must be before {MAX_START:%Y-%m-%d}")
 
 
 def _unicode(where: str, texts: Iterable[str]) -> None:
-    """Check that texts can be written to a file."""
+    """Check that texts can be encoded as UTF-8."""
     try:
         for text in texts:
             text.encode()
@@ -151,4 +156,4 @@ def _check(question: Question, turns: set[str], sessions: set[str]) -> None:
         if stray is not None:
             raise ValueError(f"{where}: its evidence {stray!r:.80} names no {what}")
     if question.options and question.answer not in question.options:
-        raise ValueError(f"{where}: its answer is none of its options")
+        raise ValueError(f"{where}: its answer is not one of its options")

@@ -1,4 +1,4 @@
-"""Released answers with verdicts as labels for `longspan calibrate`: question, gold answer, reply and verdict."""
+"""Convert released answers with verdicts to labels for `longspan calibrate`: question, gold answer, reply and verdict."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.scenarios.histories import locomo_answers, longmemeval_answers
-from longspan.scenarios.histories.sources import Source, near
-from longspan.scenarios.histories.verdicts import Answer, Released, collect
+from longspan.scenarios.histories.data_files import Source, find_near
+from longspan.scenarios.histories.released_answers import ReleasedAnswer, ReleasedFile, collect_files
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.judging.labels import Row, read_rows
+from longspan.simulator.base.files.labels import Row, read_rows
 
 __all__ = ["locomo_rows", "longmemeval_rows"]
 
@@ -19,18 +19,18 @@ LOCOMO: Final = "locomo10.json"
 
 
 def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
-    """Return the rows of files of labels and of released answers to LoCoMo's questions. Adversarial ones are left out.
+    """Return rows from files of labels and of released answers to LoCoMo's questions, without adversarial ones.
 
-    Most of the files contain the questions; otherwise they come from LoCoMo's own: among the paths, beside them, or in the folder above.
-    Raises InputError.
+    Most files contain the questions. Otherwise they are read from LoCoMo's own file: among the paths, in the same folder, or in its
+    parent. Raises InputError.
     """
     values = _values(paths)
-    own = next((each for each in values.values() if locomo_answers.is_gold(each[1])), None) or near(paths, LOCOMO)
+    own = next((each for each in values.values() if locomo_answers.is_gold(each[1])), None) or find_near(paths, LOCOMO)
     gold = locomo_answers.read_gold(*own) if own else None
 
-    def released(name: str, source: Source, value: Any) -> Released | None:
+    def released(name: str, source: Source, value: Any) -> ReleasedFile | None:
         found = locomo_answers.read_answers(name, source, value, gold)
-        return found and found._replace(answers=[_asked(answer, gold) for answer in found.answers if not answer.adversarial])
+        return found and found._replace(answers=[_add_question(answer, gold) for answer in found.answers if not answer.adversarial])
 
     def is_else(value: Any) -> bool:
         return locomo_answers.is_gold(value) or locomo_answers.is_audit(value)
@@ -38,8 +38,8 @@ def locomo_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
     return list(_rows(values, columns, released, is_else, f"name {LOCOMO} too"))
 
 
-def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
-    """Return an answer with its question, taken from LoCoMo's own file if the answer's file lacks it."""
+def _add_question(answer: ReleasedAnswer, gold: locomo_answers.Gold | None) -> ReleasedAnswer:
+    """Return an answer with its question, read from LoCoMo's own file if the answer's file lacks it."""
     conversation, _, number = answer.question.partition("/")
     if gold is None or (answer.text and answer.gold) or not number.isdecimal():
         return answer
@@ -50,7 +50,7 @@ def _asked(answer: Answer, gold: locomo_answers.Gold | None) -> Answer:
 
 
 def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]:
-    """Return the rows of files of labels and of released answers to LongMemEval's questions, which a file among the paths has.
+    """Return rows from files of labels and of released answers to LongMemEval's questions. One of the paths must contain the questions.
 
     Raises InputError.
     """
@@ -59,7 +59,7 @@ def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]
     for _, value in values.values():
         asked |= longmemeval_answers.questions_in(value)
 
-    def released(name: str, source: Source, value: Any) -> Released | None:
+    def released(name: str, source: Source, value: Any) -> ReleasedFile | None:
         found = longmemeval_answers.read_answers(name, source.where, value, asked)
         kinds = {id: each.kind for id, each in asked.items()}
         return found and found._replace(answers=[each._replace(kind=kinds.get(each.question, each.kind)) for each in found.answers])
@@ -68,9 +68,9 @@ def longmemeval_rows(paths: Sequence[Path], columns: Sequence[str]) -> list[Row]
 
 
 def _values(paths: Sequence[Path]) -> dict[str, tuple[Source, Any]]:
-    """Return the files at the paths with their JSON values, or None where they are something else."""
+    """Return the files at the paths with their JSON values, or None for files in another format."""
     found: dict[str, tuple[Source, Any]] = {}
-    for name, source in collect(paths).items():
+    for name, source in collect_files(paths).items():
         found[name] = (source, None)
         with suppress(InputError):
             found[name] = (source, longmemeval_answers.value_of(source))
@@ -80,7 +80,7 @@ def _values(paths: Sequence[Path]) -> dict[str, tuple[Source, Any]]:
 def _rows(
     values: Mapping[str, tuple[Source, Any]],
     columns: Sequence[str],
-    released: Callable[[str, Source, Any], Released | None],
+    released: Callable[[str, Source, Any], ReleasedFile | None],
     is_else: Callable[[Any], object],
     remedy: str,
 ) -> Iterator[Row]:
@@ -92,12 +92,12 @@ def _rows(
             yield from read_rows(Path(source.where), [*columns, "label"])
 
 
-def _labels(where: str, answers: Iterable[Answer], columns: Sequence[str], remedy: str) -> Iterator[Row]:
-    """Yield a row for each verdict on each answer. A question asked twice and answered alike is labelled once."""
+def _labels(where: str, answers: Iterable[ReleasedAnswer], columns: Sequence[str], remedy: str) -> Iterator[Row]:
+    """Yield a row for each verdict on each answer. Identical answers to the same question are labelled once."""
     seen: set[tuple[str, ...]] = set()
     for answer in answers:
         if not answer.text or not answer.gold:
-            raise InputError(f"{where}: does not say what question {answer.question!r:.80} asks, or its gold answer; {remedy}")
+            raise InputError(f"{where}: question {answer.question!r:.80} lacks its text or its gold answer; {remedy}")
         values = {"kind": answer.kind, "question": answer.text, "reference": answer.gold, "response": answer.reply}
         for judge, verdict in answer.verdicts.items():
             key = (answer.text, answer.gold, answer.reply, judge)

@@ -1,4 +1,4 @@
-"""The histories that a run is about, read once for each state of their files."""
+"""Load the histories of a run, rereading them only when their files change."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Final
 
 from longspan.scenarios.histories.history import History
-from longspan.scenarios.histories.registry import read
-from longspan.simulator.files.reading import stamp
+from longspan.scenarios.histories.registry import read_histories
+from longspan.simulator.base.files.file_io import file_stamp
 
-__all__ = ["load"]
+__all__ = ["load_histories"]
 
-REMEDY: Final = "docs/histories.md says what it should be"
+REMEDY: Final = "docs/guides/histories.md says what it should be"
 MOST: Final = 10_000
-"""How many files' states are compared."""
+"""Maximum number of files whose state is compared."""
 
 
-def load(name: str, path: Path) -> tuple[History, ...]:
-    """Return the histories at a path as `read` does, which is called again only if a file there has changed. Raises InputError."""
-    return _read(name, str(path), (stamp(path, REMEDY), *(stamp(file, REMEDY) for file in islice(_files(path), MOST))))
+def load_histories(name: str, path: Path) -> tuple[History, ...]:
+    """Return the histories at a path as `read_histories` does, from the cache unless a file has changed. Raises InputError."""
+    return _read(name, str(path), (file_stamp(path, REMEDY), *(file_stamp(file, REMEDY) for file in islice(_files(path), MOST))))
 
 
 @lru_cache(maxsize=4)
 def _read(name: str, path: str, changed: tuple[tuple[int, int], ...]) -> tuple[History, ...]:
-    return read(name, path)
+    return read_histories(name, path)
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the files that are read with a path: those in the folder, or those beside a file whose names begin as a partner's would."""
+    """Yield the files that are read with a path: those in a folder, or those next to a file whose names match a companion's."""
     if path.is_dir():
         for place, folders, names in os.walk(path):
             folders.sort()
             yield from (file for name in sorted(names) if (file := Path(place, name)).is_file())
     else:
-        for pattern in ("shared_contexts_*", "documents_*"):  # PersonaMem's conversations lie beside its questions
+        for pattern in ("shared_contexts_*", "documents_*"):  # PersonaMem keeps its conversations next to its questions
             yield from sorted(path.parent.glob(pattern))

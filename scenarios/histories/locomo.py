@@ -1,6 +1,6 @@
-"""Reads LoCoMo (Maharana et al., 2024) as its authors publish it: `locomo10.json`, or the zip with it.
+"""Read LoCoMo (Maharana et al., 2024) as published: `locomo10.json`, or the zip that contains it.
 
-Ten conversations between two people. A turn that shows a picture has its caption.
+It has ten conversations between two people. A turn that shares a picture includes its caption.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import BeforeValidator, Field
 
+from longspan.scenarios.histories.data_files import PublishedPart, blame_value, entry_name, find_only
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import date, onward, sort_labels
-from longspan.scenarios.histories.sources import Published, named, only, wrong
+from longspan.scenarios.histories.repairs import drop_backward_dates, parse_date, sort_labels
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["KINDS", "read"]
+__all__ = ["KINDS", "read_locomo"]
 
 KINDS: Final[Mapping[int, str]] = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-"""The kinds of questions, by the number that the file has for them. The file does not name them; the paper's counts tell which is which."""
+"""Kinds of questions by their number in the file. The file does not name them; they were matched by the counts in the paper."""
 
 DATE: Final = "%I:%M %p on %d %B, %Y"
 
 _DATED: Final = "_date_time"
 _SESSION: Final = re.compile(r"session_([0-9]{1,6})")
 _LABEL: Final = re.compile(r"[^\s;,]+")
-"""Some labels hold several ids: "D8:6; D9:17", "D9:1 D4:4 D4:6"."""
+"""Some labels contain several ids: "D8:6; D9:17", "D9:1 D4:4 D4:6"."""
 
 Answer = Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 @final
-class _Said(Published):
+class _MessageRow(PublishedPart):
     speaker: str = Field(min_length=1)
     dia_id: str = Field(min_length=1)
     text: str
@@ -41,7 +41,7 @@ class _Said(Published):
 
 
 @final
-class _Asked(Published):
+class _QuestionRow(PublishedPart):
     question: str
     answer: Answer = None
     adversarial_answer: Answer = None
@@ -50,34 +50,34 @@ class _Asked(Published):
 
 
 @final
-class _Sample(Published):
+class _Sample(PublishedPart):
     sample_id: str = Field(min_length=1)
     conversation: dict[str, Any]
-    qa: list[_Asked]
+    qa: list[_QuestionRow]
 
 
 @final
-class _Talk(Published):
-    turns: list[_Said]
+class _Talk(PublishedPart):
+    turns: list[_MessageRow]
     at: str
 
 
-def read(path: Path) -> Iterator[History]:
-    """Yield the conversations of a file. Raises InputError, which names the conversation that is wrong."""
-    source = only(path, ".json", "LoCoMo's locomo10.json")
+def read_locomo(path: Path) -> Iterator[History]:
+    """Yield the conversations of a file. Raises InputError, naming the conversation at fault."""
+    source = find_only(path, ".json", "LoCoMo's locomo10.json")
     samples = source.json()
     if not isinstance(samples, list):
-        raise InputError(f"{source.where}: not LoCoMo's conversations: must be a list of them")
+        raise InputError(f"{source.where}: not LoCoMo's data: expected a list of conversations")
     for number, value in enumerate(samples):
-        where = f"{source.where}, conversation {named(value, 'sample_id', number)}"
-        with wrong(where):
+        where = f"{source.where}, conversation {entry_name(value, 'sample_id', number)}"
+        with blame_value(where):
             history = _history(where, _Sample.model_validate(value))
         yield history
 
 
 def _history(where: str, sample: _Sample) -> History:
     numbers = sorted(int(match[1]) for key in sample.conversation if (match := _SESSION.fullmatch(key)))
-    sessions, back = onward([_session(where, number, sample.conversation) for number in numbers])
+    sessions, back = drop_backward_dates([_session(where, number, sample.conversation) for number in numbers])
     idle = sum(key.endswith(_DATED) and key.removesuffix(_DATED) not in sample.conversation for key in sample.conversation)
     ids = [turn.id for session in sessions for turn in session.turns]
     remarks = {
@@ -90,15 +90,15 @@ def _history(where: str, sample: _Sample) -> History:
 
 def _session(where: str, number: int, conversation: Mapping[str, Any]) -> Session:
     name = f"session_{number}"
-    with wrong(f"{where}, {name}"):
+    with blame_value(f"{where}, {name}"):
         found = _Talk.model_validate({"turns": conversation[name], "at": conversation.get(name + _DATED)})
-        at = date(found.at, DATE)
+        at = parse_date(found.at, DATE)
         if at is None:
             raise ValueError(f"{found.at!r:.80} is not a date such as 1:56 pm on 8 May, 2023")
     return Session(name, at, tuple(Utterance(said.dia_id, said.speaker, said.text, said.blip_caption) for said in found.turns))
 
 
-def _question(number: int, asked: _Asked, turns: Iterable[str]) -> Question:
+def _question(number: int, asked: _QuestionRow, turns: Iterable[str]) -> Question:
     labels = sort_labels((label for labels in asked.evidence for label in _LABEL.findall(labels)), turns)
     return Question(
         id=str(number),

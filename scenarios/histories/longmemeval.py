@@ -1,6 +1,7 @@
-"""Reads LongMemEval (Wu et al., 2025) as its authors publish it: `longmemeval_s.json`, `longmemeval_oracle.json`, or a tar or zip with one.
+"""Read LongMemEval (Wu et al., 2025) as published: `longmemeval_s.json`, `longmemeval_oracle.json`, or an archive that contains one of
+them.
 
-Each question has a history of its own: sessions of a user with an assistant.
+Each question has its own history: sessions of a user with an assistant.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from typing import Annotated, Final, Literal, Self, final
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from longspan.scenarios.histories.data_files import PublishedPart, blame_value, entry_name, find_only
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import date, distinct, sort_labels
-from longspan.scenarios.histories.sources import Published, named, only, wrong
+from longspan.scenarios.histories.repairs import number_duplicates, parse_date, sort_labels
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["read"]
+__all__ = ["read_longmemeval"]
 
 DATES: Final = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
 ABSTENTION: Final = "_abs"
-"""How the id of a question ends whose answer is nowhere in the history."""
+"""Suffix of the ids of questions that the history does not answer."""
 
 Answer = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
 
 
 @final
-class _Said(Published):
+class _MessageRow(PublishedPart):
     role: Literal["user", "assistant"]
     content: str
     has_answer: bool | None = None
 
 
 @final
-class _Asked(Published):
+class _QuestionRow(PublishedPart):
     question_id: str = Field(min_length=1)
     question_type: str
     question: str
@@ -42,31 +43,31 @@ class _Asked(Published):
     question_date: str
     haystack_session_ids: list[str]
     haystack_dates: list[str]
-    haystack_sessions: list[list[_Said]]
+    haystack_sessions: list[list[_MessageRow]]
     answer_session_ids: list[str]
 
     @model_validator(mode="after")
-    def _fitting(self) -> Self:
+    def _check_fit(self) -> Self:
         counts = [len(self.haystack_session_ids), len(self.haystack_dates), len(self.haystack_sessions)]
         if len(set(counts)) > 1:
-            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must be as many, not {counts}")
+            raise ValueError(f"haystack_session_ids, haystack_dates and haystack_sessions must have the same length, got {counts}")
         return self
 
 
-def read(path: Path) -> Iterator[History]:
-    """Yield a history for each question of a file. Raises InputError, which names the question that is wrong."""
-    source = only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
+def read_longmemeval(path: Path) -> Iterator[History]:
+    """Yield a history for each question of a file. Raises InputError, naming the question at fault."""
+    source = find_only(path, ".json", "one of LongMemEval's files, such as longmemeval_s.json")
     asked = source.json()
     if not isinstance(asked, list):
-        raise InputError(f"{source.where}: not LongMemEval's questions: must be a list of them")
+        raise InputError(f"{source.where}: not LongMemEval's data: expected a list of questions")
     for number, value in enumerate(asked):
-        with wrong(f"{source.where}, question {named(value, 'question_id', number)}"):
-            history = _history(_Asked.model_validate(value))
+        with blame_value(f"{source.where}, question {entry_name(value, 'question_id', number)}"):
+            history = _history(_QuestionRow.model_validate(value))
         yield history
 
 
-def _history(asked: _Asked) -> History:
-    ids = distinct(asked.haystack_session_ids)
+def _history(asked: _QuestionRow) -> History:
+    ids = number_duplicates(asked.haystack_session_ids)
     sessions, evidence = [], []
     for id, at, said in zip(ids, asked.haystack_dates, asked.haystack_sessions, strict=True):
         turns = tuple(Utterance(f"{id}_{number}", each.role, each.content) for number, each in enumerate(said, 1))
@@ -84,14 +85,14 @@ def _history(asked: _Asked) -> History:
         unknown=labels.unknown,
         answerable=not asked.question_id.endswith(ABSTENTION),
     )
-    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # the file with the evidence alone is in no order
+    ordered = sorted(sessions, key=lambda session: session.at or datetime.min)  # longmemeval_oracle.json is not in chronological order
     again = len(set(ids) - set(asked.haystack_session_ids))
     remarks = (f"sessions that had the id of another, and were given their own: {again}",) if again else ()
     return History(asked.question_id, tuple(ordered), (question,), remarks)
 
 
 def _date(text: str) -> datetime:
-    found = date(text, *DATES)
+    found = parse_date(text, *DATES)
     if found is None:
         raise ValueError(f"{text!r:.80} is not a date such as 2023/05/20 (Sat) 02:21")
     return found

@@ -1,6 +1,6 @@
-"""Reads released answers to LongMemEval's questions with verdicts, and files of the questions.
+"""Read released answers to LongMemEval's questions with verdicts, and files of the questions.
 
-Answers come in two forms: rows with `correct`, and the lines with `autoeval_label` that the authors' evaluation writes.
+Answers come in two formats: rows with `correct`, and the JSON lines with `autoeval_label` that the authors' evaluation writes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Annotated, Any, Final, NamedTuple, final
 
 from pydantic import BeforeValidator, Field
 
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value
 from longspan.scenarios.histories.longmemeval import ABSTENTION
-from longspan.scenarios.histories.sources import Published, Source, wrong
-from longspan.scenarios.histories.verdicts import Answer, Released, checked
+from longspan.scenarios.histories.released_answers import ReleasedAnswer, ReleasedFile, check_answers
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["ABSTAINS", "EXPECTED", "GoldQuestion", "questions_in", "read_answers", "value_of"]
 
 ABSTAINS: Final = "abstention"
-"""The kind of questions that cannot be answered, whatever else they are."""
+"""Kind of all questions that cannot be answered, overriding their published kind."""
 
 EXPECTED: Final = "rows with question_id and correct"
 
@@ -28,7 +28,7 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in
 
 @final
 class GoldQuestion(NamedTuple):
-    """A question's kind, text and gold answer. Questions that cannot be answered are a kind of their own."""
+    """A question's kind, text and gold answer. Unanswerable questions are a separate kind."""
 
     kind: str
     text: str = ""
@@ -36,7 +36,7 @@ class GoldQuestion(NamedTuple):
 
 
 @final
-class _Row(Published):
+class _Row(PublishedPart):
     question_id: str = Field(min_length=1)
     category: str
     correct: bool
@@ -45,26 +45,26 @@ class _Row(Published):
 
 
 @final
-class _Label(Published):
+class _Label(PublishedPart):
     label: bool
 
 
 @final
-class _Evaluated(Published):
+class _EvaluatedRow(PublishedPart):
     question_id: str = Field(min_length=1)
     hypothesis: str
     autoeval_label: _Label
 
 
 def value_of(source: Source) -> Any:
-    """Return the JSON value of a file, or the list of its lines' values. Raises InputError."""
+    """Return a file's JSON value, or the list of values in a file of JSON lines. Raises InputError."""
     with suppress(InputError):  # not a single JSON value, so it may be JSON lines
         return source.json()
     return [value for _, value in source.lines()]
 
 
 def questions_in(value: Any) -> dict[str, GoldQuestion]:
-    """Return the questions in a file of questions, by id: the authors' own, or one with the same under other names. Empty for others."""
+    """Return the questions in a file, by id. Accepts the authors' file and a variant with other key names; empty for other files."""
     found = {}
     for each in value if isinstance(value, list) else ():
         if not isinstance(each, dict):
@@ -86,22 +86,22 @@ def _text(value: Any) -> str:
     return str(value) if type(value) in (str, int, float) else ""
 
 
-def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> Released | None:
-    """Return a file's answers, or None if it is of another form. Raises InputError if it is of one of the forms, and wrong."""
+def read_answers(name: str, where: str, value: Any, asked: Mapping[str, GoldQuestion]) -> ReleasedFile | None:
+    """Return a file's answers, or None if its format is another. Raises InputError if the format is known but the content is invalid."""
     first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
     if first.keys() >= {"question_id", "correct"}:
-        return Released(name, checked(where, _rows(where, value, asked)), {})
+        return ReleasedFile(name, check_answers(where, _rows(where, value, asked)), {})
     if first.keys() >= {"question_id", "autoeval_label"}:
-        return Released(name, checked(where, _evaluated(where, value, asked)), {})
+        return ReleasedFile(name, check_answers(where, _read_evaluated(where, value, asked)), {})
     return None
 
 
-def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
+def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[ReleasedAnswer]:
     for number, each in enumerate(value):
-        with wrong(f"{where}, row {number}"):
+        with blame_value(f"{where}, row {number}"):
             row = _Row.model_validate(each)
         question = asked.get(row.question_id, GoldQuestion(""))
-        yield Answer(
+        yield ReleasedAnswer(
             row.question_id,
             row.question_id,
             row.category,
@@ -112,9 +112,11 @@ def _rows(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> It
         )
 
 
-def _evaluated(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[Answer]:
+def _read_evaluated(where: str, value: list[Any], asked: Mapping[str, GoldQuestion]) -> Iterator[ReleasedAnswer]:
     for number, each in enumerate(value):
-        with wrong(f"{where}, row {number}"):
-            row = _Evaluated.model_validate(each)
+        with blame_value(f"{where}, row {number}"):
+            row = _EvaluatedRow.model_validate(each)
         question, verdicts = asked.get(row.question_id, GoldQuestion("")), {"autoeval_label": row.autoeval_label.label}
-        yield Answer(row.question_id, row.question_id, question.kind, verdicts, row.hypothesis, text=question.text, gold=question.gold)
+        yield ReleasedAnswer(
+            row.question_id, row.question_id, question.kind, verdicts, row.hypothesis, text=question.text, gold=question.gold
+        )

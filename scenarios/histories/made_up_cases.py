@@ -1,7 +1,7 @@
-"""The contents of made-up histories: cases, each a question with its evidence and with statements easily mistaken for it.
+"""Contents of generated histories: cases, each a question with its evidence and a distractor.
 
-Kinds of questions are LongMemEval's. Every fact that is asked about somebody is also told about somebody else, and names, towns, dates and
-numbers are dealt once in a history, so that an answer is neither the only one of its sort nor anything that can be guessed.
+The kinds of questions are LongMemEval's. Every fact about one person is also stated about another, and names, towns, dates and numbers
+are used once in a history, so that no answer is the only one of its kind or can be guessed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final, Literal, NamedTuple, final
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.filler.draws import Draws
 
-__all__ = ["CASES", "KINDS", "MAX_EACH", "UNKNOWN", "Case", "Deal", "Told", "day"]
+__all__ = ["CASES", "KINDS", "MAX_EACH", "UNKNOWN", "Case", "CaseExchange", "Deal", "format_day"]
 
 MAX_EACH: Final = 4
-"""The most questions of a kind: so many fields have preferences."""
+"""Maximum number of questions of a kind. There are only this many fields of preferences."""
 UNKNOWN: Final = "You have not told me that."
-"""The gold answer to a question about something never told."""
+"""Gold answer to a question about something never stated."""
 
 _RELATIONS: Final = "cousin friend neighbour colleague flatmate lodger dentist tutor trainer cellist".split()
 _TOWN_BEGINNINGS: Final = "Ash Bram Cald Dun Elm Fal Gar Hazel Inver Kirk Lang Mal Nor Oak Pen Quar Rav Stan Thorn Wex".split()
@@ -62,7 +62,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str, Sequence[str]]]] = {
         ).split(", "),
     ),
 }
-"""Fields of preferences: how they are asked about, what an option reads like, and possible preferences."""
+"""Fields of preferences: the question, the form of an option, and possible preferences."""
 _OPTIONS: Final = 8
 _PREFERENCES: Final = (
     "By the way, I would give a lot for {yes}, but please spare me {no}.",
@@ -78,7 +78,7 @@ _THANKS: Final = (
 
 
 class _Attribute(NamedTuple):
-    """A fact about somebody: how it is told, how a change or a correction of it is told, and how it is asked for."""
+    """A kind of fact about a person: sentences that state, change and correct it, the question, and its list of values."""
 
     told: str
     later: tuple[str, str]
@@ -130,8 +130,8 @@ _ATTRIBUTES: Final = (
 
 
 @final
-class Told(NamedTuple):
-    """An exchange of the session with that number, from 0, and whose turn in it answers the question, if any."""
+class CaseExchange(NamedTuple):
+    """An exchange in the session with that index, and which of its turns answers the question, if any."""
 
     session: int
     user: str
@@ -141,19 +141,19 @@ class Told(NamedTuple):
 
 @final
 class Case(NamedTuple):
-    """A question, its answer, and everything told for its sake. `trap`: a wrong answer that is easily mistaken for the right one."""
+    """A question, its answer, and the exchanges that belong to it. `trap`: a wrong answer that is easily mistaken for the right one."""
 
     kind: str
     text: str
     answer: str
     trap: str
-    told: Sequence[Told]
+    told: Sequence[CaseExchange]
     options: tuple[str, ...] = ()
     answerable: bool = True
 
 
-def day(value: date) -> str:
-    """Return a date as it is said: 4 May 2025."""
+def format_day(value: date) -> str:
+    """Return a date in words: 4 May 2025."""
     return f"{value.day} {value:%B %Y}"
 
 
@@ -167,10 +167,10 @@ class Deal:
             "town": lambda: [f"{begin}{end}" for begin in _TOWN_BEGINNINGS for end in _TOWN_ENDINGS],
             "inn": lambda: [f"{adjective} {noun}" for adjective in _INN_ADJECTIVES for noun in _INN_NOUNS],
             "pet": lambda: _PETS,
-            "day": lambda: [day(asked.date() + timedelta(days=ahead)) for ahead in range(30, 500)],
+            "day": lambda: [format_day(asked.date() + timedelta(days=ahead)) for ahead in range(30, 500)],
             "number": lambda: [str(number) for number in range(110, 990)],
             "few": lambda: [str(number) for number in range(11, 60)],
-            "name": lambda: list(words("names")),
+            "name": lambda: list(load_words("names")),
             "jar": lambda: _JARS,
             "dish": lambda: _DISHES,
             "deed": lambda: _DEEDS,
@@ -182,22 +182,22 @@ class Deal:
         self.asked = asked
 
     def of(self, what: str) -> str:
-        """Deal one of a list, none twice before all were dealt."""
+        """Deal an item of a list. None repeats before all have been dealt."""
         return self._draw.of(what, self._lists[what])
 
     def person(self) -> str:
         return f"my {self.random.choice(_RELATIONS)} {self.of('name')}"
 
     def sessions(self, number: int) -> list[int]:
-        """Return numbers of different sessions, in their order, the newest excepted."""
+        """Return the indices of `number` different sessions, in order, without the newest."""
         return sorted(self.random.sample(range(len(self.starts) - 1), number))
 
     def noise(self) -> int:
-        """Return the number of a session for what answers nothing: often the newest."""
+        """Return the index of a session for a distractor: in half of the cases the newest."""
         return len(self.starts) - 1 if self.random.random() < 0.5 else self.random.randrange(len(self.starts))
 
-    def said(self, session: int, form: str, evidence: Literal["user", ""] = "", **slots: str) -> Told:
-        return Told(session, _capital(form.format_map(slots)), self.of("thanks"), evidence)
+    def say(self, session: int, form: str, evidence: Literal["user", ""] = "", **slots: str) -> CaseExchange:
+        return CaseExchange(session, _capital(form.format_map(slots)), self.of("thanks"), evidence)
 
 
 def _capital(text: str) -> str:
@@ -209,8 +209,8 @@ def _by_user(deal: Deal) -> Case:
     who, other = deal.person(), deal.person()
     value, trap = deal.of(attribute.values), deal.of(attribute.values)
     told = [
-        deal.said(deal.sessions(1)[0], attribute.told, "user", who=who, value=value),
-        deal.said(deal.noise(), attribute.told, who=other, value=trap),
+        deal.say(deal.sessions(1)[0], attribute.told, "user", who=who, value=value),
+        deal.say(deal.noise(), attribute.told, who=other, value=trap),
     ]
     return Case("single-session-user", attribute.asked.format(who=who), value, trap, told)
 
@@ -222,21 +222,21 @@ def _by_assistant(deal: Deal) -> Case:
     return Case("single-session-assistant", text, value, trap, [right, wrong])
 
 
-def _inn(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, Told]:
+def _inn(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, CaseExchange]:
     town, inn = deal.of("town"), deal.of("inn")
-    told = Told(session, f"Where could one eat well in {town}?", f"In {town}, people speak highly of the {inn}.", evidence)
+    told = CaseExchange(session, f"Where could one eat well in {town}?", f"In {town}, people speak highly of the {inn}.", evidence)
     return f"Which inn in {town} did you recommend to me?", inn, told
 
 
-def _boat(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, Told]:
+def _boat(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, CaseExchange]:
     who, pet = deal.person(), deal.of("pet")
-    told = Told(session, f"{_capital(who)} has bought a rowing boat. What could it be called?", f"How about {pet}?", evidence)
+    told = CaseExchange(session, f"{_capital(who)} has bought a rowing boat. What could it be called?", f"How about {pet}?", evidence)
     return f"Which name did you propose for the rowing boat of {who}?", pet, told
 
 
-def _grams(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, Told]:
+def _grams(deal: Deal, session: int, evidence: Literal["assistant", ""]) -> tuple[str, str, CaseExchange]:
     dish, grams = deal.of("dish"), deal.of("number")
-    told = Told(session, f"How much flour do I need for a {dish}?", f"Take {grams} grams of flour for a {dish}.", evidence)
+    told = CaseExchange(session, f"How much flour do I need for a {dish}?", f"Take {grams} grams of flour for a {dish}.", evidence)
     return f"How many grams of flour did you tell me to take for a {dish}?", f"{grams} grams", told
 
 
@@ -257,8 +257,8 @@ def _preference(deal: Deal) -> Case:
     shuffled = deal.random.sample(texts, _OPTIONS)
     options = tuple(f"({letter}) {text}" for letter, text in zip("abcdefgh", shuffled, strict=True))
     told = [
-        deal.said(deal.sessions(1)[0], deal.random.choice(_PREFERENCES), "user", yes=yes, no=no),
-        deal.said(deal.noise(), "{who} is different from me, and would give a lot for {others}.", who=deal.person(), others=others),
+        deal.say(deal.sessions(1)[0], deal.random.choice(_PREFERENCES), "user", yes=yes, no=no),
+        deal.say(deal.noise(), "{who} is different from me, and would give a lot for {others}.", who=deal.person(), others=others),
     ]
     answer, trap = (options[shuffled.index(text)] for text in (texts[0], texts[3]))
     return Case("single-session-preference", f"From what you know of me, {asked}?", answer, trap, told, options)
@@ -270,8 +270,8 @@ def _several(deal: Deal) -> Case:
 
 def _sum(deal: Deal, told: str, asked: str, unit: str, **slots: str) -> Case:
     terms = [deal.of("few") for _ in range(3)]
-    parts = [deal.said(session, told, "user", count=count, **slots) for session, count in zip(deal.sessions(3), terms, strict=True)]
-    noise = deal.said(deal.noise(), told, "", count=deal.of("few"), **slots | {"who": deal.person()})
+    parts = [deal.say(session, told, "user", count=count, **slots) for session, count in zip(deal.sessions(3), terms, strict=True)]
+    noise = deal.say(deal.noise(), told, "", count=deal.of("few"), **slots | {"who": deal.person()})
     return Case("multi-session", asked.format(**slots), f"{sum(map(int, terms))} {unit}", f"{terms[-1]} {unit}", [*parts, noise])
 
 
@@ -293,10 +293,10 @@ def _puppy(deal: Deal) -> Case:
     sessions = deal.sessions(2)
     deal.random.shuffle(sessions)
     told = [
-        deal.said(sessions[0], move, "user", who=who, value=town),
-        deal.said(sessions[1], puppy, "user", who=who, value=pet),
-        deal.said(deal.noise(), move, who=other, value=town2),
-        deal.said(deal.noise(), puppy, who=other, value=pet2),
+        deal.say(sessions[0], move, "user", who=who, value=town),
+        deal.say(sessions[1], puppy, "user", who=who, value=pet),
+        deal.say(deal.noise(), move, who=other, value=town2),
+        deal.say(deal.noise(), puppy, who=other, value=pet2),
     ]
     return Case("multi-session", f"What is the puppy called that belongs to the one who is going to move to {town}?", pet, pet2, told)
 
@@ -308,11 +308,11 @@ def _temporal(deal: Deal) -> Case:
 _AGO: Final = ("Today", "Yesterday", "The day before yesterday")
 
 
-def _deed(deal: Deal, session: int, evidence: Literal["user", ""]) -> tuple[str, date, Told]:
-    """Return an action of the user, its date, and the turn that tells it."""
+def _deed(deal: Deal, session: int, evidence: Literal["user", ""]) -> tuple[str, date, CaseExchange]:
+    """Return an action of the user, its date, and the exchange that states it."""
     deed, who, ago = deal.of("deed"), deal.person(), deal.random.randrange(len(_AGO))
     what = f"I {deed} with {who}"
-    return what, deal.starts[session].date() - timedelta(days=ago), deal.said(session, f"{_AGO[ago]} {what}.", evidence)
+    return what, deal.starts[session].date() - timedelta(days=ago), deal.say(session, f"{_AGO[ago]} {what}.", evidence)
 
 
 def _between(deal: Deal) -> Case:
@@ -330,7 +330,7 @@ def _between(deal: Deal) -> Case:
 def _on(deal: Deal) -> Case:
     (session,) = deal.sessions(1)
     (what, on, one), (_, other, noise) = _deed(deal, session, "user"), _deed(deal, len(deal.starts) - 1, "")
-    return Case("temporal-reasoning", f"What was the date of the day when {what}?", day(on), day(other), [one, noise])
+    return Case("temporal-reasoning", f"What was the date of the day when {what}?", format_day(on), format_day(other), [one, noise])
 
 
 def _ago(deal: Deal) -> Case:
@@ -340,14 +340,14 @@ def _ago(deal: Deal) -> Case:
     return Case("temporal-reasoning", f"How many days ago was it that {what}?", f"{days} days", f"{trap} days", [one, noise])
 
 
-def _updated(deal: Deal) -> Case:
+def _make_update(deal: Deal) -> Case:
     attribute = deal.random.choice(_ATTRIBUTES)
     who, old, new = deal.person(), deal.of(attribute.values), deal.of(attribute.values)
     first, last = deal.sessions(2)
     told = [
-        deal.said(first, attribute.told, "user", who=who, value=old),
-        deal.said(last, deal.random.choice(attribute.later), "user", who=who, value=new),
-        deal.said(deal.noise(), attribute.told, who=deal.person(), value=deal.of(attribute.values)),
+        deal.say(first, attribute.told, "user", who=who, value=old),
+        deal.say(last, deal.random.choice(attribute.later), "user", who=who, value=new),
+        deal.say(deal.noise(), attribute.told, who=deal.person(), value=deal.of(attribute.values)),
     ]
     return Case("knowledge-update", attribute.asked.format(who=who), new, old, told)
 
@@ -356,8 +356,8 @@ def _never_told(deal: Deal) -> Case:
     missing, other = deal.random.sample(_ATTRIBUTES, 2)
     who, trap = deal.person(), deal.of(missing.values)
     told = [
-        deal.said(deal.noise(), other.told, who=who, value=deal.of(other.values)),
-        deal.said(deal.noise(), missing.told, who=deal.person(), value=trap),
+        deal.say(deal.noise(), other.told, who=who, value=deal.of(other.values)),
+        deal.say(deal.noise(), missing.told, who=deal.person(), value=trap),
     ]
     return Case("abstention", missing.asked.format(who=who), UNKNOWN, trap, told, answerable=False)
 
@@ -368,7 +368,7 @@ CASES: Final[Mapping[str, Callable[[Deal], Case]]] = {
     "single-session-preference": _preference,
     "multi-session": _several,
     "temporal-reasoning": _temporal,
-    "knowledge-update": _updated,
+    "knowledge-update": _make_update,
     "abstention": _never_told,
 }
 KINDS: Final = tuple(CASES)

@@ -1,4 +1,4 @@
-"""Reads PersonaMem as a harness converted it: `queries_32k.json` and `documents_32k.json`, a document for each session."""
+"""Read the converted version of PersonaMem: `queries_32k.json` and `documents_32k.json`, with one document for each session."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final, final
 
 from pydantic import Field, TypeAdapter
 
+from longspan.scenarios.histories.data_files import PublishedPart, Source, blame_value
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import sort_labels
-from longspan.scenarios.histories.sources import Published, Source, wrong
 
-__all__ = ["histories"]
+__all__ = ["read_converted"]
 
 _MESSAGE: Final = re.compile(r"(?:\A|\n\n)\[(SYSTEM|USER|ASSISTANT)\] ")
 _OPTION: Final = re.compile(r"\n+(?=\([a-z]\) )")
 
 
 @final
-class _Meta(Published):
+class _Meta(PublishedPart):
     question_type: str
 
 
 @final
-class _Query(Published):
+class _Query(PublishedPart):
     id: str = Field(min_length=1)
     query: str
     gold_answers: list[str] = Field(min_length=1)
@@ -34,17 +34,17 @@ class _Query(Published):
 
 
 @final
-class _Document(Published):
+class _Document(PublishedPart):
     id: str = Field(min_length=1)
     content: str
     user_id: str
 
 
-def histories(queries: Source, documents: Source) -> Iterator[History]:
-    """Yield a history for each user. Raises InputError, which names the user or document that is wrong."""
-    with wrong(documents.where):
+def read_converted(queries: Source, documents: Source) -> Iterator[History]:
+    """Yield a history for each user. Raises InputError, naming the user or document at fault."""
+    with blame_value(documents.where):
         found = TypeAdapter(list[_Document]).validate_python(documents.json())
-    with wrong(queries.where):
+    with blame_value(queries.where):
         asked = TypeAdapter(list[_Query]).validate_python(queries.json())
     by_user: dict[str, list[_Query]] = {}
     for query in asked:
@@ -52,11 +52,11 @@ def histories(queries: Source, documents: Source) -> Iterator[History]:
     sessions: dict[str, list[Session]] = {user: [] for user in by_user}
     for document in found:
         if document.user_id in sessions:
-            with wrong(f"{documents.where}, document {document.id!r:.80}"):
+            with blame_value(f"{documents.where}, document {document.id!r:.80}"):
                 sessions[document.user_id].append(_session(document))
     for user, own in by_user.items():
         ids = {session.id for session in sessions[user]}
-        with wrong(f"{queries.where}, user {user!r:.80}"):
+        with blame_value(f"{queries.where}, user {user!r:.80}"):
             history = History(user, tuple(sessions[user]), tuple(_question(query, ids) for query in own))
         yield history
 

@@ -1,4 +1,7 @@
-"""Reads people's own logs: sessions, or messages as chat programs write them, and questions, as JSON or JSON lines (docs/histories.md)."""
+"""Read users' own logs: sessions or exported messages, and questions, as JSON or JSON lines.
+
+docs/reference/history-formats.md describes the formats.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +16,26 @@ from typing import Annotated, Any, Final, NamedTuple, Self, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from longspan.scenarios.histories.exported import Message, is_message, messages_of, read_message, split, time_of
+from longspan.scenarios.histories.data_files import Source, blame_value, find_only
+from longspan.scenarios.histories.exported import ExportedMessage, is_message, messages_of, read_message, split_sessions, time_of
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import distinct, onward
-from longspan.scenarios.histories.sources import Source, only, wrong
+from longspan.scenarios.histories.repairs import drop_backward_dates, number_duplicates
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import parse_json
+from longspan.simulator.base.files.file_io import parse_json
 
-__all__ = ["read"]
+__all__ = ["read_plain"]
 
 EXPECTED: Final = 'messages such as {"role": "user", "content": "..."} and questions such as {"question": "...", "answer": "..."}'
 KEYS: Final = "turns, messages, role and content, or question"
-"""Keys that identify a line: each line has one of them."""
+"""Keys that identify the kind of a line. Each line must have one of them."""
 MARK: Final = b"\xef\xbb\xbf"
-"""What some programs write before UTF-8."""
+"""The byte order mark that some programs write before UTF-8."""
 
 
 def _time(value: Any) -> Any:
-    """Read a time as it stands, whatever its zone: virtual time has none."""
+    """Parse a time and drop its time zone, because virtual time has none."""
     if not isinstance(value, str):
-        raise ValueError("must be a text such as 2024-01-31T09:00")
+        raise ValueError("must be a string such as 2024-01-31T09:00")
     try:
         return datetime.fromisoformat(value).replace(tzinfo=None)
     except ValueError:
@@ -45,7 +48,7 @@ Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Time = Annotated[datetime, BeforeValidator(_time)]
 
 
-class _Written(BaseModel):
+class _ConversationPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     conversation: Name = "1"
@@ -53,7 +56,7 @@ class _Written(BaseModel):
 
 
 @final
-class _Said(BaseModel):
+class _MessageRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     speaker: Name
@@ -62,13 +65,13 @@ class _Said(BaseModel):
 
 
 @final
-class _Session(_Written):
+class _Session(_ConversationPart):
     session: Name | None = None
-    turns: list[_Said] = Field(min_length=1)
+    turns: list[_MessageRow] = Field(min_length=1)
 
 
 @final
-class _Question(_Written):
+class _Question(_ConversationPart):
     question: str = Field(pattern=r"\S")
     answer: str | None = None
     id: Name | None = None
@@ -110,8 +113,7 @@ class _Part(NamedTuple):
 @final
 @dataclass
 class _Log:
-    """The file's contents for one conversation. Questions stand with their places in the file. `exported`: its sessions come from another
-    program."""
+    """The contents of a file for one conversation. `exported`: its sessions come from another program."""
 
     parts: list[_Part] = field(default_factory=list)
     questions: list[tuple[str, _Question]] = field(default_factory=list)
@@ -119,27 +121,28 @@ class _Log:
     tools: int = 0
     empty: int = 0
 
-    def add(self, messages: list[Message], at: datetime | None = None) -> None:
-        """Add messages that follow each other, as one session or more. `at`: when they began, if they do not say so."""
+    def add(self, messages: list[ExportedMessage], at: datetime | None = None) -> None:
+        """Add consecutive messages as one session or more. `at`: their start, if they have no times."""
         self.exported = True
         self.tools += sum(not message.speaker for message in messages)
         self.empty += sum(bool(message.speaker) and not message.text.strip() for message in messages)
-        for session in split([message for message in messages if message.speaker and message.text.strip()]):
+        for session in split_sessions([message for message in messages if message.speaker and message.text.strip()]):
             turns = [_Turn(each.place, each.id if len(each.id or "") <= MAX_NAME else None, each.speaker, each.text) for each in session]
             began = next((message.at for message in session if message.at is not None), at)
             self.parts.append(_Part(session[0].place, None, began, turns))
 
     def history(self, id: str, file: str) -> History:
-        """Return the history. Raises InputError if nothing is told or nothing is asked, or if two things have the same id."""
+        """Return the history. Raises InputError if it has no turns or questions, or if an id is used twice."""
         where = f"{file}, conversation {id!r}"
         if not self.questions:
             raise InputError(
-                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a line of its own'
+                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
             )
+        # Ids are assigned once the whole conversation is known, because a later line may give an id that equals a default one.
         sessions, remarks = self._sessions(file), []
         if self.exported and any(one.at and other.at and other.at < one.at for one, other in pairwise(sessions)):
             dated = all(session.at for session in sessions)
-            sessions, back = (tuple(sorted(sessions, key=_began)), 0) if dated else onward(sessions)
+            sessions, back = (tuple(sorted(sessions, key=_began)), 0) if dated else drop_backward_dates(sessions)
             remarks.append(
                 f"dates left out because they lie before an earlier session's: {back}" if back else "sessions are put in the order of time"
             )
@@ -148,7 +151,7 @@ class _Log:
         turns = {turn.id for session in sessions for turn in session.turns}
         ids = _assign_ids(file, [(place, each.id, str(number)) for number, (place, each) in enumerate(self.questions, 1)])
         asked = tuple(_question(place, each, own, turns) for (place, each), own in zip(self.questions, ids, strict=True))
-        with wrong(where):
+        with blame_value(where):
             return History(id, sessions, asked, tuple(remarks))
 
     def _sessions(self, file: str) -> tuple[Session, ...]:
@@ -166,9 +169,9 @@ class _Log:
 
 
 def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> list[str]:
-    """Return the ids of things of one kind. Each comes with its place, the id that the file gives it, and a default.
+    """Return ids for things of one kind, each given as its place, the id in the file, and a default.
 
-    A default that the file gives to another thing gets a number, as in `1:2#2`. Raises InputError if the file gives an id twice.
+    A default that is already another thing's id gets a suffix, as in `1:2#2`. Raises InputError if the file uses an id twice.
     """
     places: dict[str, str] = {}
     for place, id, _ in things:
@@ -177,18 +180,18 @@ def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> lis
             raise InputError(f"{place}: its id {id!r:.80} is also the id of {other}; change one of the two ids, or remove it")
         if id is not None:
             places[id] = place
-    unique = iter(distinct([*places, *(default for _, id, default in things if id is None)])[len(places) :])
+    unique = iter(number_duplicates([*places, *(default for _, id, default in things if id is None)])[len(places) :])
     return [next(unique) if id is None else id for _, id, _ in things]
 
 
-def read(path: Path) -> Iterator[History]:
-    """Yield the conversations of a file, in its order. Raises InputError, which names the line that is wrong."""
-    source = only(path, ".jsonl", EXPECTED)
+def read_plain(path: Path) -> Iterator[History]:
+    """Yield the conversations of a file, in order. Raises InputError, naming the line at fault."""
+    source = find_only(path, ".jsonl", EXPECTED)
     logs: dict[str, _Log] = {}
-    loose: list[Message] = []  # messages, a line each, that follow each other
+    loose: list[ExportedMessage] = []  # consecutive single-line messages, not yet added to a log
     of = ""
     for where, value in _values(source):
-        with wrong(where):
+        with blame_value(where):
             if is_message(value):
                 if loose and _of(value) != of:
                     logs.setdefault(of, _Log()).add(loose)
@@ -209,7 +212,7 @@ def read(path: Path) -> Iterator[History]:
 
 
 def _values(source: Source) -> Iterator[tuple[str, Any]]:
-    """Yield the values on a file's lines or, if the file is one value, the items in it, each with where it is. Raises InputError."""
+    """Yield the values of a file's lines, or the items if the file is a single value, each with its place. Raises InputError."""
     content = source.content().removeprefix(MARK)
     whole = _whole(content.strip(), source.where)
     if whole is not None:
@@ -222,7 +225,7 @@ def _values(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _whole(content: bytes, where: str) -> list[Any] | None:
-    """Return the items of a file that is one list, or one object over several lines; None for lines. Raises InputError for a bad list."""
+    """Return the items of a file that is one list, or one object over several lines; None for JSON lines. Raises InputError."""
     first, more, _ = content.partition(b"\n")
     if more and _is_json(first):
         return None
@@ -241,8 +244,8 @@ def _is_json(content: bytes) -> bool:
 
 
 def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
-    """Add a line that is no message. Raises InputError."""
-    with wrong(where):
+    """Add a line that is not a message. Raises InputError."""
+    with blame_value(where):
         if not isinstance(value, dict | list):
             raise ValueError(f"must be an object; expected {EXPECTED}")
         if isinstance(value, dict) and "turns" in value:
@@ -261,18 +264,18 @@ def _add(logs: dict[str, _Log], where: str, value: Any) -> None:
     said = []
     for number, message in enumerate(messages, 1):
         place = f"{where}, message {number}"
-        with wrong(place):
+        with blame_value(place):
             said.append(read_message(message, place)._replace(thread=None))
     log = logs.setdefault(_of(value), _Log())
     log.add(said, at)
     asked = value.get("questions", []) if isinstance(value, dict) else []
     for number, each in enumerate(asked if isinstance(asked, list) else [asked], 1):
-        with wrong(f"{where}, question {number}"):
+        with blame_value(f"{where}, question {number}"):
             log.questions.append((f"{where}, question {number}", _Question.model_validate(each)))
 
 
 def _of(value: Any) -> str:
-    """Return which conversation messages are of."""
+    """Return the conversation that a message belongs to."""
     named = value.get("conversation") if isinstance(value, Mapping) else None
     return named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else "1"
 

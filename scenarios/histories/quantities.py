@@ -1,4 +1,4 @@
-"""Dates and numbers in replies, each replaced by one word, so that the same value is the same word however it is written."""
+"""Replace dates and numbers in replies by key words, so that the same value gives the same word in any notation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from longspan.simulator.grading.dates import MONTHS, ORDINALS
-from longspan.simulator.grading.matching import SMALL, TENS, number, plain
+from longspan.simulator.base.words import SMALL, TENS, number, plain
+from longspan.simulator.reading.dates import MONTHS, ORDINALS
 
-__all__ = ["NUMBERS", "amount", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit"]
+__all__ = ["NUMBERS", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit", "word_amount"]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -31,7 +31,7 @@ _SHIFT: Final = re.compile(
     rf"|(?:\d\d?|an?|{'|'.join(SMALL[1:13])}) days? (?:earlier|later|prior|before(?=\W*[:;,.=\u2013\u2014-])))\b",
     re.IGNORECASE,
 )
-"""What leads from one day to another, and says of neither that it is outdated."""
+"""Phrases that relate one day to another. In them, words such as "before" do not mark a statement as outdated."""
 _DATED: Final = re.compile(rf"[*_]{{0,3}}\s?:[^\n]{{0,60}}?(?:{_DATE.pattern})", re.IGNORECASE)
 _WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _HOLIDAYS: Final = {
@@ -61,16 +61,16 @@ _FEW: Final = rf"(\d{{1,4}}|an?|{'|'.join(_SMALL)})"
 _WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus| [+&]) {_FEW} days?)?\b", re.IGNORECASE)
 _DOZENS: Final = re.compile(rf"\b{_FEW}(?P<half> and a half)? dozen(?:,? (?:and|plus) {_FEW}(?: more)?)?\b", re.IGNORECASE)
 _HYPHENS: Final = re.compile(r"(?<=[a-z])-(?=hundred\b)|(?<=hundred)-(?=[a-z])|(?<=and)-(?=[a-z])", re.IGNORECASE)
-"""Between the words of a number: "two-hundred-and-eighty-two"."""
+"""Hyphens within a number in words: "two-hundred-and-eighty-two"."""
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:-\d){1,4}(?![\w-])")
-"""A number that is told digit by digit: "5-5-2"."""
+"""A number given digit by digit: "5-5-2"."""
 _UNTIL: Final = re.compile(rf"\b(?:until|till|up to|before|since) (?:{_DATE.pattern})", re.IGNORECASE)
 _TAGS: Final = re.compile(
     r"[\"']?\b(?:confidence|score|similarity|source|timestamp|time|date|id|session|turn|rank|page)\b[\"']?\s?[:=]\s?"
     r"(?:\"[^\"\n]{0,80}\"|[^,;|}\n]{0,40})",
     re.IGNORECASE,
 )
-"""What a record tells of itself, and not of what it is about."""
+"""Fields of a record that describe the record itself."""
 _EACH: Final = r"(?:\d[\d,.]*|[a-z]+)"
 _BESIDE: Final = re.compile(
     rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of"
@@ -79,7 +79,7 @@ _BESIDE: Final = re.compile(
     rf"|\b(?:\d[\d,.]*|(?:{'|'.join(SMALL[1:])})) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
     re.IGNORECASE,
 )
-"""Numbers by which something grew or shrank, and averages."""
+"""Differences and averages, which are not totals."""
 _GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
 _UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|euro|percent)\b", re.IGNORECASE)
 _MEASURES: Final = {
@@ -87,27 +87,27 @@ _MEASURES: Final = {
     "m": ("metre", 1), "metre": ("metre", 1), "meter": ("metre", 1),
     "km": ("metre", 1000), "kilometre": ("metre", 1000), "kilometer": ("metre", 1000),
 }  # fmt: skip
-"""Units that may stand for one another: what they measure, and how many of it."""
+"""Interchangeable units: the base unit, and the factor to convert to it."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
 _JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
 NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
-"""The words that numbers are replaced by."""
+"""The key words that replace numbers."""
 _SUPPOSES: Final = re.compile(r"\b(?:would|if|together with)\b[^.!?\n]*\Z", re.IGNORECASE)
 SUPPOSED: Final = 80
-"""Characters before a sum that may say that it is one of something else."""
+"""Characters before a sum that are searched for signs that it is hypothetical or about something else."""
 TERMS: Final = 12
-"""The most numbers that a reply adds up."""
+"""Maximum number of terms that are checked as a sum."""
 _LONGEST: Final = 30
 
 
 def date_key(answer: str) -> str:
-    """Return the word of a gold answer that is a date, or nothing."""
+    """Return the key word of a gold answer that is a date, or ""."""
     match = _DATE.fullmatch(answer.strip(" ."))
     return min(_days(match)) if match else ""
 
 
 def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
-    """Return the reply with its dates as words, and the words. A date without a year is read in the answer's year."""
+    """Return the reply with dates replaced by key words, and these words. A date without a year gets the answer's year."""
     key = date_key(answer)
     year = key.rpartition("x")[2]
     asked = {day for match in _DATE.finditer(question) for day in _days(match)} - {key}
@@ -128,18 +128,18 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
 
 
 def without_unit(value: str) -> str:
-    """Return an answer without its unit: "26" of "26 jars"."""
+    """Return an answer without its unit: "26" for "26 jars"."""
     first, _, unit = value.partition(" ")
     return value if not first.isdecimal() or " " in unit else first
 
 
 def without_tellings(reply: str) -> str:
-    """Return a reply without the dates of what was told when: "in your message of 3 May", "on 3 May you said"."""
+    """Return a reply without the dates of earlier statements: "in your message of 3 May", "on 3 May you said"."""
     return _TOLD_ON.sub(" ", reply)
 
 
 def _days(match: re.Match[str]) -> set[str]:
-    """Return the words of all days that a written date may mean: 4/3/2025 may mean two."""
+    """Return the key words of all days that a written date may mean. 4/3/2025 may mean two."""
     day, month, year, month2, day2, year2, year3, month3, day3, first, second, year4 = match.groups()
     if first:
         return {_day(first, second, year4), _day(second, first, year4)}
@@ -154,21 +154,21 @@ def _day(day: str, month: str, year: str) -> str:
 
 
 def number_key(answer: str) -> str:
-    """Return the word of a gold answer that is a number, with a unit or without; nothing for any other."""
+    """Return the key word of a gold answer that is a number, with or without a unit, or ""."""
     match = _GOLD.fullmatch(answer.strip()) if len(answer) < 100 else None
     return "" if match is None or match[1].casefold() in ("a", "an") else _word(number(match[1].replace(",", "")))
 
 
 def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
-    """Return the reply with its numbers as words, and the words, leaving out the question's numbers and dates.
+    """Return the reply with numbers replaced by key words, and these words, without numbers and dates of the question.
 
-    Where numbers have the unit of the answer, only they count. Of a sum, its result counts.
+    If some numbers have the answer's unit, only they count. For a sum, only its result counts.
     """
     key, unit = number_key(answer), (["", *plain(answer).split()[1:]])[-1]
     *lines, last = reply.strip().splitlines() or [""]
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
     text = _DIGITS.sub(lambda match: match[0].replace("-", ""), _HYPHENS.sub(" ", text))
-    text = _DOZENS.sub(_counted, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
+    text = _DOZENS.sub(_count_dozens, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
@@ -188,7 +188,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
         named = said[0] == wanted[0]
         if named and said[1] != wanted[1]:
-            value = _word(amount(value) * said[1] / wanted[1])
+            value = _word(word_amount(value) * said[1] / wanted[1])
         after = _JOINED.match(match.string, match.end())
         if after and _DATE.match(match.string, after.end() - 1):
             after = None
@@ -211,19 +211,19 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
 
 
 def _otherwise(pattern: re.Pattern[str], text: str) -> str:
-    """Return `text` without what a pattern matches, if there are numbers left."""
+    """Return `text` without the matches of a pattern, if it still contains numbers; otherwise return it unchanged."""
     rest = pattern.sub(" ", text)
     return rest if rest == text or _NUMBER.search(_DATE.sub(" ", rest)) else text
 
 
-def _counted(match: re.Match[str]) -> str:
+def _count_dozens(match: re.Match[str]) -> str:
     dozens, half, more = match.groups()
     return f"{12 * (number(dozens) or 1) + 6 * bool(half) + (number(more or '0') or 0):.0f}"
 
 
 def _total(numbers: Sequence[str]) -> str:
-    """Return the last number, if it is the sum of those before it, two or more: "10 and 31 and 4, so 45"."""
-    *terms, last = map(amount, numbers) if numbers else (0.0,)
+    """Return the last number if it is the sum of two or more numbers before it: "10 and 31 and 4, so 45". Otherwise return ""."""
+    *terms, last = map(word_amount, numbers) if numbers else (0.0,)
     run = 0.0
     for count, term in enumerate(reversed(terms[-TERMS:]), 1):
         run += term
@@ -241,8 +241,8 @@ def _value(match: re.Match[str]) -> str:
     return _word(number(plain(match["below"])))
 
 
-def amount(word: str) -> float:
-    """Return the number that one of the words stands for."""
+def word_amount(word: str) -> float:
+    """Return the number that a key word stands for."""
     return float(word.removeprefix("number").replace("point", ".").replace("minus", "-"))
 
 

@@ -1,4 +1,4 @@
-"""What published files get wrong, put right so that nothing is lost and everything is said."""
+"""Repair faults of published files without losing content. Every repair is reported."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.histories.history import Session
 
-__all__ = ["Labels", "date", "distinct", "onward", "sort_labels"]
+__all__ = ["Labels", "drop_backward_dates", "number_duplicates", "parse_date", "sort_labels"]
 
 
 @final
 class Labels(NamedTuple):
-    """Labels of evidence, each once: those that name one thing, and the others."""
+    """Distinct evidence labels: those that name exactly one thing, and the others."""
 
     known: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def distinct(ids: Iterable[str]) -> list[str]:
-    """Return unique ids: the second `a` becomes `a#2`, or `a#3` if another id is `a#2`."""
+def number_duplicates(ids: Iterable[str]) -> list[str]:
+    """Return unique ids: the second `a` becomes `a#2`, or `a#3` if `a#2` is taken."""
     ids = list(ids)
     given, repeated, found = set(ids), Counter[str](), []
     for id in ids:
@@ -34,14 +34,14 @@ def distinct(ids: Iterable[str]) -> list[str]:
 
 
 def sort_labels(labels: Iterable[str], ids: Iterable[str]) -> Labels:
-    """Tell labels that name one of the published `ids` from those that name none, or several."""
+    """Separate labels that name exactly one of the published `ids` from those that name none or several."""
     counts = Counter(ids)
     each = tuple(dict.fromkeys(labels))
     return Labels(tuple(label for label in each if counts[label] == 1), tuple(label for label in each if counts[label] != 1))
 
 
-def onward(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
-    """Return sessions, in their order, without the dates that lie before an earlier one's, and how many these were."""
+def drop_backward_dates(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
+    """Return the sessions in order, without dates earlier than a preceding session's, and the number of dates dropped."""
     last = datetime.min
     found, back = [], 0
     for session in sessions:
@@ -52,8 +52,8 @@ def onward(sessions: Sequence[Session]) -> tuple[tuple[Session, ...], int]:
     return tuple(found), back
 
 
-def date(text: str, *forms: str) -> datetime | None:
-    """Return a date written in one of these forms of `strptime`, or None if it is in none of them."""
+def parse_date(text: str, *forms: str) -> datetime | None:
+    """Return a date in one of these `strptime` formats, or None."""
     for form in forms:
         try:
             return datetime.strptime(text, form)

@@ -1,12 +1,12 @@
-"""What a judge is asked about answers to questions about histories: each benchmark's own procedure, in longspan's words.
+"""Judge prompts for answers to questions about histories: each benchmark's own procedure, in longspan's words.
 
-The instructions, their scale and what they allow are those of the prompts that are used with the benchmark:
+Instructions, scale and tolerance follow the prompts in use with each benchmark:
 
-- `locomo`: the usual one for LoCoMo, a generous CORRECT or WRONG (mem0's `evaluation/metrics/llm_judge.py`, which others took over).
+- `locomo`: the usual prompt for LoCoMo, a generous CORRECT or WRONG (mem0's `evaluation/metrics/llm_judge.py`, widely copied).
 - `locomo-strict`: the same without the generosity.
-- `longmemeval`: yes or no, by the kind of question (the authors' `evaluate_qa.py`).
-- `beam-nuggets`: each statement of a question's rubric 0, 0.5 or 1 (the authors' `unified_llm_judge_base_prompt`). The judge sees the
-  question, which the prompt speaks of, and the authors' program leaves out.
+- `longmemeval`: yes or no, by kind of question (the authors' `evaluate_qa.py`).
+- `beam-nuggets`: 0, 0.5 or 1 for each statement of a question's rubric (the authors' `unified_llm_judge_base_prompt`). Unlike the authors'
+  program, it shows the judge the question, which their prompt refers to.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any, Final, Literal, final
 
 from pydantic import field_validator
 
-from longspan.scenarios.histories.labelled import locomo_rows, longmemeval_rows
+from longspan.simulator.base.files.labels import Row
 from longspan.simulator.contract.queries import Answer, Query, fence, template
-from longspan.simulator.judging.labels import Row
 
 __all__ = [
     "ABSTENTION",
@@ -40,10 +39,10 @@ __all__ = [
 HERE: Final = Path(__file__).parent / "templates"
 
 ABSTENTION: Final = "abstention"
-"""What LongMemEval's rubric calls questions that cannot be answered, whatever else they are."""
+"""LongMemEval's rubric for questions that cannot be answered, whichever kind they are."""
 
 KINDS: Final = frozenset({ABSTENTION, "temporal-reasoning", "knowledge-update", "single-session-preference"})
-"""The kinds of questions that LongMemEval's rubric treats in a way of their own."""
+"""Kinds of questions that LongMemEval's rubric treats specially."""
 
 
 @final
@@ -79,7 +78,7 @@ class Nugget(Answer):
 
     @field_validator("score")
     @classmethod
-    def _on_the_scale(cls, score: float) -> float:  # not in the schema, where not all APIs take limits of numbers
+    def _on_the_scale(cls, score: float) -> float:  # not in the schema, because some APIs reject numeric limits
         if score not in (0, 0.5, 1):
             raise ValueError(f"the score must be 0, 0.5 or 1, got {score:g}")
         return score
@@ -93,15 +92,17 @@ class Same(Answer):
 
 
 def locomo_query(question: str, reference: str, response: str, *, strict: bool = False) -> Query[Label]:
-    """Return the query whether an answer to one of LoCoMo's questions is right."""
+    """Return the query that asks a judge whether an answer to one of LoCoMo's questions is right."""
     values = {"question": question, "reference": reference, "response": response}
     prompt = template(HERE, "locomo").render(values, strict=strict, fence=fence(*values.values()))
     return Query(prompt=prompt, answer=Label, version="locomo strict 1" if strict else "locomo 1")
 
 
 def longmemeval_query(kind: str, question: str, reference: str, response: str) -> Query[Correct]:
-    """Return the query whether a reply is right. `reference`: the right answer; for a preference, a description of a good reply; for an
-    abstention, the reason why there is no answer."""
+    """Return the query that asks a judge whether a reply is right.
+
+    `reference`: the right answer; for a preference, a description of a good reply; for an abstention, the reason why there is no answer.
+    """
     values = {"question": question, "reference": reference, "response": response}
     kind = kind if kind in KINDS else ""
     prompt = template(HERE, "longmemeval").render(values, kind=kind, fence=fence(*values.values()))
@@ -109,20 +110,20 @@ def longmemeval_query(kind: str, question: str, reference: str, response: str) -
 
 
 def nugget_query(question: str, nugget: str, response: str) -> Query[Nugget]:
-    """Return the query how far a reply meets a statement of a question's rubric."""
+    """Return the query that asks a judge how far a reply meets one statement of a question's rubric."""
     values = {"question": question, "nugget": nugget, "response": response}
     prompt = template(HERE, "nugget").render(values, fence=fence(*values.values()))
     return Query(prompt=prompt, answer=Nugget, version="beam nugget 1")
 
 
 def same_event_query(first: str, second: str) -> Query[Same]:
-    """Return the query whether two snippets describe the same event."""
+    """Return the query that asks a judge whether two snippets describe the same event."""
     prompt = template(HERE, "same_event").render(first=first, second=second, fence=fence(first, second))
     return Query(prompt=prompt, answer=Same, version="beam event 1")
 
 
-class _Scored:
-    """A rubric for `longspan calibrate`, whose answers have a score."""
+class _ScoredRubric:
+    """A rubric for `longspan calibrate` whose answers have a score."""
 
     measured = "response"
     scale = (0.0, 1.0)
@@ -134,41 +135,45 @@ class _Scored:
 
 
 @final
-class _Locomo(_Scored):
+class _Locomo(_ScoredRubric):
     columns = ("question", "reference", "response")
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
-        """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
+        """Return rows from files of labels or of released answers with verdicts. Raises InputError."""
+        from longspan.scenarios.histories.labelled import locomo_rows  # only calibration reads labels
+
         return locomo_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
+        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
         return locomo_query(*map(row.text, self.columns), strict=self._strict)
 
 
 @final
-class _LongMemEval(_Scored):
+class _LongMemEval(_ScoredRubric):
     columns = ("kind", "question", "reference", "response")
 
     def rows(self, paths: Sequence[Path]) -> list[Row]:
-        """Return the rows of files of labels, or of released answers with verdicts. Raises InputError."""
+        """Return rows from files of labels or of released answers with verdicts. Raises InputError."""
+        from longspan.scenarios.histories.labelled import longmemeval_rows
+
         return longmemeval_rows(paths, self.columns)
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
+        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
         return longmemeval_query(*map(row.text, self.columns))
 
 
 @final
-class _Nuggets(_Scored):
+class _Nuggets(_ScoredRubric):
     columns = ("question", "nugget", "response")
     step = 0.5
 
     def query(self, row: Row) -> Query[Any]:
-        """Return the same query as in a run. Raises InputError if a value of the row is not text."""
+        """Return the query that a run would use. Raises InputError if a value of the row is not text."""
         return nugget_query(*map(row.text, self.columns))
 
 

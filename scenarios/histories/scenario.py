@@ -1,4 +1,4 @@
-"""Recorded histories as tests: LoCoMo, LongMemEval, BEAM, PersonaMem, people's own logs, and histories that are made up."""
+"""Histories as tests: LoCoMo, LongMemEval, BEAM, PersonaMem, users' own logs, and generated histories."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Annotated, Any, ClassVar, Final, final
 from pydantic import Field, model_validator
 
 from longspan.scenarios.histories import made_up
-from longspan.scenarios.histories.asking import AskedQuestion, Wording, ask, chance, first_option
-from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, ceiling
+from longspan.scenarios.histories.corrections import NEEDED, Audit, Gold, audit_of, score_ceiling
 from longspan.scenarios.histories.delivery import DELIVERIES, Delivery, DeliveryName
-from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, graded
+from longspan.scenarios.histories.grading import GRADINGS, MEASURES, Grading, grade_question
 from longspan.scenarios.histories.history import History, Question
-from longspan.scenarios.histories.loading import load
+from longspan.scenarios.histories.loading import load_histories
 from longspan.scenarios.histories.picked import PickedHistory, PickedQuestion
-from longspan.scenarios.histories.summaries import echoes, figures, labels, tables_of
-from longspan.scenarios.histories.telling import digest
+from longspan.scenarios.histories.posed_questions import AskedQuestion, Wording, first_option, guess_score, pose_question
+from longspan.scenarios.histories.question_figures import echo_tables, item_labels, mean_scores, tables_of
+from longspan.scenarios.histories.telling import hash_history
 from longspan.scenarios.histories.token_f1 import locomo_gold
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
@@ -30,17 +30,17 @@ from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Beam", "Histories", "LoCoMo", "LongMemEval", "OwnLog", "PersonaMem"]
 
 MADE_UP: Final = "made_up"
-"""The name that the facts of a made-up history give its benchmark."""
+"""Benchmark name in the facts of a generated history."""
 LONGEST: Final = 30
-"""Characters of a history's id in the ids of its tests."""
+"""Maximum length of a history's id within the ids of its tests."""
 
 UPDATED: Final = frozenset({"knowledge-update", "knowledge_update"})
-"""The kinds of questions about a fact that changed, as LongMemEval and BEAM call them."""
+"""Kinds of questions about a changed fact, as LongMemEval and BEAM name them."""
 
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 
@@ -48,11 +48,11 @@ _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_-]+")
 class Histories(Scenario):
     """Questions about a recorded history: the base class of the benchmarks.
 
-    `delivery`: each turn of the history is told once, and each question is asked from the state at its end (told); all of it is in the
-    question's message (context); or its sessions are woven into a long conversation with other tests (weave). `questions`: how many about
-    each history are asked, drawn by the seed; None for all, or five that are woven. `kinds`: only questions of these kinds. `grading`:
-    rules, or rules and a judge by the benchmark's own procedure; by default as the benchmark's authors grade. Without `data` histories are
-    made up, of `tokens` tokens.
+    `delivery`: tell each turn once and ask each question from the state at the end (told); put the whole history into the question's
+    message (context); or weave its sessions into a long conversation with other tests (weave). `questions`: how many to ask about each
+    history, drawn by the seed; None means all, or five with weave. `kinds`: ask only questions of these kinds. `grading`: rules, or
+    rules and a judge with the benchmark's own procedure; by default, grade as the benchmark's authors do. Without `data`, histories of
+    `tokens` tokens are generated.
     """
 
     skills: ClassVar[tuple[Skill, ...]] = ("recall", "episodic memory", "information integration")
@@ -68,9 +68,9 @@ class Histories(Scenario):
     @model_validator(mode="after")
     def _sound(self) -> Histories:
         if self.data is not None and self.tokens is not None:
-            raise ValueError("tokens is the length of made-up histories: those of data have their own")
+            raise ValueError("tokens is the length of made-up histories and cannot be combined with data")
         if self.kinds is not None and not self.kinds:
-            raise ValueError("kinds must name a kind of question at least")
+            raise ValueError("kinds must name at least one kind of question")
         if self.grading is not None and self.grading not in GRADINGS[self._benchmark]:
             what = f"made-up histories, which rules grade; --data {self.name}=FILE names others" if self.data is None else self.name
             raise ValueError(f"grading={self.grading} is not for {what}: use {' or '.join(GRADINGS[self._benchmark])}")
@@ -90,7 +90,7 @@ class Histories(Scenario):
 
     @property
     def _paper(self) -> bool:
-        """Whether questions are asked in the words of the benchmark's authors."""
+        """Whether to ask questions in the words of the benchmark's authors."""
         return False
 
     @property
@@ -100,42 +100,44 @@ class Histories(Scenario):
     # ---- which histories
 
     def make(self, random: Random) -> Script:
-        """Make a test of one history: all in one conversation, with one question unless it is woven. Raises InputError."""
+        """Make a single test from one history, with one question unless it is woven. Raises InputError."""
         seed = str(random.random())
-        [(_, picked)] = self._picked(1, seed)
+        [(_, picked)] = self._pick_histories(1, seed)
         return self._delivery.one(picked, random)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
-        """Yield the tests about `tests` histories, or all if there are fewer.
+        """Yield the tests for `tests` histories, or for all if there are fewer.
 
-        A history is a test that tells it, called by its id, and one for each question, `ID-qNUMBER`; or those alone, where it stands
-        in their messages; or one test, where it is woven. Raises InputError for data that cannot be read.
+        Depending on the delivery, a history is one test that tells it, named by its id, and one test for each question, `ID-qNUMBER`
+        (told); only the latter (context); or a single test (weave). Raises InputError for unreadable data.
         """
-        for id, picked in self._picked(tests, seed):
+        for id, picked in self._pick_histories(tests, seed):
             yield from self._delivery.series(picked, id)
 
-    def _picked(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
-        """Yield some histories, with an id each and the questions that are asked about them."""
+    def _pick_histories(self, tests: int, seed: str) -> Iterator[tuple[str, PickedHistory]]:
+        """Yield the selected histories with their test ids and questions."""
         if self.data is None:
             length = self.tokens or self._delivery.tokens
-            found = [made_up.write(f"{seed}/{number}", length) for number in range(1, tests + 1)]
+            found = [made_up.write_history(f"{seed}/{number}", length) for number in range(1, tests + 1)]
         else:
-            found = list(load(self.name, self.data))
-        able = [history for history in found if any(map(self._wanted, history.questions))]
+            found = list(load_histories(self.name, self.data))
+        able = [history for history in found if any(map(self._is_wanted, history.questions))]
         if not able:
             kinds = sorted({question.kind for history in found for question in history.questions})
-            raise InputError(f"scenario {self.name}: no question is of the kinds {some(self.kinds or ())}; there are {', '.join(kinds)}")
+            raise InputError(
+                f"scenario {self.name}: no question of the kinds {join_some(self.kinds or ())}; the data has {', '.join(kinds)}"
+            )
         if len(able) > tests:
             able = [able[number] for number in sorted(Random(f"{seed}/histories").sample(range(len(able)), tests))]
         names = _ids(history.id if self.data else f"made-up-{number}" for number, history in enumerate(able, 1))
         for id, history in zip(names, able, strict=True):
             yield id, self._pick(history, Random(f"{seed}/{history.id}/questions"))
 
-    def _wanted(self, question: Question) -> bool:
+    def _is_wanted(self, question: Question) -> bool:
         return self.kinds is None or question.kind in self.kinds
 
     def _pick(self, history: History, random: Random) -> PickedHistory:
-        numbers = [number for number, question in enumerate(history.questions) if self._wanted(question)]
+        numbers = [number for number, question in enumerate(history.questions) if self._is_wanted(question)]
         limit = self.questions or self._delivery.questions or len(numbers)
         if limit < len(numbers):
             numbers = sorted(random.sample(numbers, limit))
@@ -144,7 +146,7 @@ class Histories(Scenario):
         facts = {
             "benchmark": self._benchmark,
             "history": history.id,
-            "sha256": digest(history),
+            "sha256": hash_history(history),
             "delivery": self.delivery,
             "grading": self._grading,
             "sessions": len(history.sessions),
@@ -154,22 +156,22 @@ class Histories(Scenario):
         return PickedHistory.of(history, asked, facts, made_up=self.data is None)
 
     def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
-        return ask(question, None if self.data else made_up.rivals(history, question))
+        return pose_question(question, None if self.data else made_up.wrong_values(history, question))
 
     def _counts(self, question: Question) -> bool:
-        """Return whether a question is part of the score."""
+        """Return whether a question counts towards the score."""
         return True
 
     # ---- grading
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what choosing options blindly scores; an open question has no chance."""
+        """Return the score of choosing options at random. Open questions have no chance."""
         each = _questions(facts)
         counted = [one for one in each if one["counts"]] or each
-        return fmean(map(chance, counted)) if counted else 0.0
+        return fmean(map(guess_score, counted)) if counted else 0.0
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return all evidence, or the newest of a fact that was updated: its earlier values may be forgotten."""
+        """Return all evidence; for an updated fact, only the newest, since earlier values may be forgotten."""
         if _questions(facts)[number]["kind"] in UPDATED:
             return [(len(needles) - 1,)]
         return super().needed(facts, number, question, needles)
@@ -182,19 +184,19 @@ class Histories(Scenario):
         return first_option(message)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Grade a test by the mean over its questions that count, each an item. The score is None if one of these has none."""
+        """Grade a test by the mean over its counting questions, one item each. The score is None if one of them has none."""
         if "questions" not in facts:
-            return _labelled(facts, graded(facts, record, paper=self._paper))
+            return _label_grade(facts, grade_question(facts, record, paper=self._paper))
         each = [
-            _labelled(one, graded(one, replace(record, exchanges=(answer,)), paper=self._paper))
+            _label_grade(one, grade_question(one, replace(record, exchanges=(answer,)), paper=self._paper))
             for one, answer in zip(_questions(facts), record.answers, strict=True)
         ]
         counted = [grade for one, grade in zip(facts["questions"], each, strict=True) if one["counts"]] or each
         scores = [grade.score for grade in counted if grade.score is not None]
         asked = [one for one in facts["questions"] if one["counts"]] or facts["questions"]
-        chances = [chance(one) if grade.chance is None else grade.chance for one, grade in zip(asked, counted, strict=True)]
+        chances = [guess_score(one) if grade.chance is None else grade.chance for one, grade in zip(asked, counted, strict=True)]
         below = [grade.items[0].name for grade in counted if grade.score != 1]
-        reason = f"{len(counted) - len(below)} of {len(counted)} answers have full marks" + (f"; not {some(below)}" if below else "")
+        reason = f"{len(counted) - len(below)} of {len(counted)} answers have full marks" + (f"; not {join_some(below)}" if below else "")
         return Grade(
             score=fmean(scores) if len(scores) == len(counted) else None,
             reason=reason,
@@ -205,10 +207,10 @@ class Histories(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        return figures(tests)
+        return mean_scores(tests)
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        # the kinds of a single run's tests are told by their tags
+        # a single run already groups its tests by tag, which is the kind of question
         return [] if len(runs) == 1 and self.delivery != "weave" else tables_of(self.name, runs)
 
 
@@ -216,9 +218,9 @@ class Histories(Scenario):
 class LoCoMo(Histories):
     """Questions about conversations between two people over months (LoCoMo).
 
-    `wording`: questions are asked as they stand (plain), or with the authors' additions (paper): short phrases and dates are asked for, and
-    adversarial questions have two choices; by default plain, and paper with delivery=context. `gold`: published, or corrected by an audit
-    of the gold answers, which `locomo_audit` names or which lies beside the data. Adversarial questions do not count.
+    `wording`: ask questions verbatim (plain), or with the authors' additions (paper), which request short phrases and dates and give
+    adversarial questions two options. The default is plain, or paper with delivery=context. `gold`: grade by the published gold answers,
+    or by those corrected by an audit, which is `locomo_audit` or a file in the data's folder. Adversarial questions do not count.
     """
 
     name: ClassVar[str] = "locomo"
@@ -239,7 +241,7 @@ class LoCoMo(Histories):
 
     @property
     def _audit(self) -> Audit | None:
-        """The audit, if it is asked for. One that merely lies beside the data changes no run."""
+        """The audit, if it was requested. A file that merely is in the data's folder changes no run."""
         if self.data is None or (self.gold, self.locomo_audit) == ("published", None):
             return None
         audit = audit_of(self.data, self.locomo_audit)
@@ -250,9 +252,9 @@ class LoCoMo(Histories):
     def _ask(self, history: History, question: Question, random: Random) -> AskedQuestion:
         audit = self._audit
         if audit and self.gold == "corrected":
-            question = audit.corrected(history, question)
-        rivals = None if self.data else made_up.rivals(history, question)
-        asked = ask(question, rivals, paper=self._paper, trap_first=random.random() < 0.5)
+            question = audit.correct_question(history, question)
+        rivals = None if self.data else made_up.wrong_values(history, question)
+        asked = pose_question(question, rivals, paper=self._paper, trap_first=random.random() < 0.5)
         best = locomo_gold(question.kind, asked.ideal) if self._grading == "f1" else asked.ideal
         label = {"gold": audit.label(history, question)} if audit else {}
         return asked._replace(ideal=best, facts=asked.facts | label)
@@ -261,12 +263,12 @@ class LoCoMo(Histories):
         return question.kind != "adversarial" or self.kinds == ("adversarial",)
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the means, and what right answers score by the published gold answers, if an audit says which of them are wrong."""
-        highest = ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
-        return figures(tests) | ({} if highest is None else {"ceiling": highest})
+        """Return the means, and the score of perfect answers by the published gold answers if there is an audit."""
+        highest = score_ceiling([item for test in tests for item in test.items if item.labels.get("counts") == "yes"])
+        return mean_scores(tests) | ({} if highest is None else {"ceiling": highest})
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        return [*echoes(runs), *super().tables(runs)]
+        return [*echo_tables(runs), *super().tables(runs)]
 
 
 @final
@@ -298,7 +300,7 @@ class OwnLog(Histories):
 
 
 def _ids(names: Iterable[str]) -> list[str]:
-    """Return unique ids for tests, as close to the names as they can be."""
+    """Return unique test ids that are as similar to the names as possible."""
     dealt: Counter[str] = Counter()
     ids = []
     for name in names:
@@ -312,15 +314,15 @@ def _ids(names: Iterable[str]) -> list[str]:
 
 
 def _questions(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the facts of each question of a test, together with its history's facts."""
+    """Return the facts of each question of a test, merged with the facts of its history."""
     if "questions" not in facts:
         return [facts] if "question" in facts else []
     common = {name: value for name, value in facts.items() if name != "questions"}
     return [common | one for one in facts["questions"]]
 
 
-def _labelled(facts: Mapping[str, Any], grade: Grade) -> Grade:
-    """Return the grade of a question, with the labels that its item is counted by."""
-    of = labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
+def _label_grade(facts: Mapping[str, Any], grade: Grade) -> Grade:
+    """Return a question's grade with labels that metrics and tables group by."""
+    of = item_labels(facts["benchmark"], facts["history"], facts["kind"], counts=facts["counts"], answerable=facts["answerable"])
     items = [item.model_copy(update={"name": f"{facts['history']}/{facts['id']}", "labels": item.labels | of}) for item in grade.items]
     return grade.model_copy(update={"items": tuple(items)})

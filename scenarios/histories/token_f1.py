@@ -1,7 +1,7 @@
-"""LoCoMo's own score: how many words an answer shares with the gold answer, by stems (Maharana et al., 2024, section 4.1).
+"""LoCoMo's own score: the overlap of word stems between an answer and the gold answer (Maharana et al., 2024, section 4.1).
 
-The steps follow the authors' `task_eval/evaluation.py`. They stem with NLTK's Porter stemmer; Snowball's Porter stemmer differs from it in
-a few words.
+The steps follow the authors' `task_eval/evaluation.py`. It stems with NLTK's Porter stemmer, which differs from the Snowball one used
+here in a few words.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from statistics import fmean
 from string import punctuation
 from typing import Final
 
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 
-__all__ = ["UNANSWERED", "echoed_score", "locomo_gold", "locomo_score", "shared_words", "token_f1"]
+__all__ = ["UNANSWERED", "echo_score", "locomo_gold", "locomo_score", "share_of_question_words", "token_f1"]
 
 UNANSWERED: Final = ("no information available", "not mentioned")
-"""One of these is in a right reply to an adversarial question."""
+"""A right reply to an adversarial question contains one of these."""
 
 MOST: Final = 50
-"""Parts of a gold answer, or of a reply, that are compared with each other: the first ones. No gold answer has half as many."""
+"""Number of parts of a gold answer or reply that are compared. No gold answer has half as many as this."""
 
 SHORTEST: Final = 3
-"""Letters of the shortest word that NLTK stems."""
+"""Minimum length of a word that NLTK stems."""
 
 _IGNORED: Final = re.compile(r"\b(?:a|an|the|and)\b")
 _MARKS: Final = str.maketrans("", "", punctuation)
 
 
 def locomo_score(kind: str, reply: str, gold: str) -> float:
-    """Return the score in [0, 1] of a reply to one of LoCoMo's questions, by its kind (see `locomo.KINDS`).
+    """Return the score in [0, 1] of a reply to one of LoCoMo's questions, by kind (see `locomo.KINDS`).
 
-    For each part of a multi-hop gold answer, between commas, the best part of the reply counts. Takes time linear in the reply.
+    Multi-hop answers are split at commas, and each part of the gold answer is compared with the best part of the reply. Runs in time
+    linear in the reply.
     """
-    reply = readable(reply)
+    reply = readable_part(reply)
     if kind == "adversarial":
         return float(any(words in reply.lower() for words in UNANSWERED))
     if kind == "multi-hop":
@@ -44,25 +45,27 @@ def locomo_score(kind: str, reply: str, gold: str) -> float:
     return token_f1(reply, locomo_gold(kind, gold))
 
 
-def echoed_score(kind: str, reply: str, gold: str, question: str) -> float:
-    """Return how much of a reply's `locomo_score` rests on words that the question has, too: the share of the words that it has in common
-    with the gold answer."""
+def echo_score(kind: str, reply: str, gold: str, question: str) -> float:
+    """Return the part of a reply's `locomo_score` that comes from words of the question.
+
+    It is the score times the share of matched words that also occur in the question.
+    """
     asked = _stems(question)
     if kind == "multi-hop":
-        said = [_stems(part) for part in readable(reply).split(",")[:MOST]]
+        said = [_stems(part) for part in readable_part(reply).split(",")[:MOST]]
         parts = [(max(said, key=lambda part: _f1(part, wanted)), wanted) for wanted in map(_stems, gold.split(",")[:MOST])]
-        return fmean(_echoed(best, wanted, asked) for best, wanted in parts)
-    return _echoed(_stems(readable(reply)), _stems(locomo_gold(kind, gold)), asked)
+        return fmean(_echo_f1(best, wanted, asked) for best, wanted in parts)
+    return _echo_f1(_stems(readable_part(reply)), _stems(locomo_gold(kind, gold)), asked)
 
 
-def shared_words(reply: str, question: str) -> float:
-    """Return the share of a reply's words that the question has, too; 0 for a reply without words."""
-    said = _stems(readable(reply))
+def share_of_question_words(reply: str, question: str) -> float:
+    """Return the share of a reply's words that also occur in the question; 0 for a reply without words."""
+    said = _stems(readable_part(reply))
     return (said & _stems(question)).total() / said.total() if said else 0.0
 
 
 def locomo_gold(kind: str, gold: str) -> str:
-    """Return as much of a gold answer as counts: of an open-domain one, what stands before its reason."""
+    """Return the part of a gold answer that counts. Open-domain answers end with a reason, which is dropped."""
     return gold.partition(";")[0].strip() if kind == "open-domain" else gold
 
 
@@ -76,13 +79,13 @@ def _f1(said: Counter[str], wanted: Counter[str]) -> float:
     return 2 * common / (said.total() + wanted.total()) if common else 0.0
 
 
-def _echoed(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> float:
+def _echo_f1(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> float:
     common = said & wanted
     return _f1(said, wanted) * (common & asked).total() / common.total() if common else 0.0
 
 
 def _stems(text: str) -> Counter[str]:
-    """Return the stems of the words of `text`, without case, punctuation, articles and "and"."""
+    """Return the stems of the words in `text`, ignoring case, punctuation, articles and "and"."""
     words = _IGNORED.sub(" ", text.lower().translate(_MARKS)).split()
     return Counter(map(_stem, words))
 

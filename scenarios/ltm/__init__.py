@@ -1,1 +1,1 @@
-"""The eleven scenarios of the suite `ltm` (GoodAI, section 3.2)."""
+"""The `ltm` suite: the eleven scenarios of GoodAI's LTM benchmark (GoodAI, section 3.2)."""

@@ -1,4 +1,4 @@
-"""Reads replies about where somebody believes something to be, beside what others believe, what happened, and where it really is."""
+"""Read where, according to a reply, a person believes something to be, apart from other beliefs, events and facts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, final
 
-from longspan.simulator.grading.abstentions import abstains
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, Settled
-from longspan.simulator.grading.reading.splitting import SENTENCE, Clause
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.abstentions import is_abstention
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading, SettledValues
+from longspan.simulator.reading.replies.splitting import SENTENCE, Clause
+from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["believed"]
+__all__ = ["find_beliefs"]
 
 _STORY: Final = ["TV show", "TV programme", "TV program", "show", "programme", "story"]
 _OTHER_STORIES: Final = ["film", "movie", "book", "novel", "play", "other show", "other programme", "other story"]
 BARE: Final = 8
-"""The most words of a clause that is nothing but an answer."""
+"""Maximum number of words in a clause that consists of an answer only."""
 _FILLING: Final = frozenset(
     "the a an in inside it is s that would be so therefore thus hence answer final my correct container one i d say then must guess".split()
 )
@@ -25,31 +25,31 @@ _FILLING: Final = frozenset(
 _JOINS: Final = ("and", "or")
 _SELVES: Final = frozenset(("himself", "herself", "themselves"))
 _SPEAKERS: Final = frozenset("i me my you your we people everyone everybody anyone most many".split())
-"""Words that make a belief nobody's in the story."""
+"""Words that attribute a belief to people outside the story."""
 
 
 @final
 class _Frame(Enum):
-    """What a clause speaks of."""
+    """The subject of a clause."""
 
     ANSWER = auto()
     """A value and nothing else."""
     ASKED = auto()
-    """What somebody who is asked about believes."""
+    """A belief of a person in question."""
     OTHERS = auto()
-    """What somebody else believes."""
+    """A belief of another person."""
     HAPPENED = auto()
-    """What was done, or how things are."""
+    """An event or a fact."""
     PLAIN = auto()
 
 
-def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Sequence[str]) -> Settled:
-    """Return the places that a reply settles on as those where somebody believes something to be.
+def find_beliefs(reply: str, places: Sequence[str], asked: Sequence[str], people: Sequence[str]) -> SettledValues:
+    """Return the places where, according to a reply, a person believes something to be.
 
-    `asked`: whose belief, and then whose belief that belief is about, if any. `people`: everybody else, too. The answer is what a reply
-    says of that belief, or gives as a mere answer; without either, what it says of nobody else's belief, of no event and of no truth; and
-    else whatever it settles on, unless it does not know. A reply that speaks of nobody is read as any other. Takes time linear in the
-    reply and never raises.
+    `asked`: the person whose belief is in question and, for a belief about a belief, the person whom that belief is about. `people`:
+    everyone else. The answer is a statement about that belief, or a bare value. Failing that, clauses that are about no belief, event or
+    fact count, and finally any clause, unless the reply admits ignorance. Replies that mention no person are read as usual. Runs in
+    linear time and never raises.
     """
     said, values = Reading(reply), Values(places, forms=False)
     frames = _frames(said.clauses, values, asked, people)
@@ -60,13 +60,13 @@ def believed(reply: str, places: Sequence[str], asked: Sequence[str], people: Se
     for heeded in (answers, plain):
         if (settled := said.of(values, (_STORY, _OTHER_STORIES), heeds=heeded.__contains__)).values:
             return settled
-    if abstains(reply):
-        return Settled([], [])
+    if is_abstention(reply):
+        return SettledValues([], [])
     return said.of(values, (_STORY, _OTHER_STORIES), heeds=lambda at: frames[at] is not _Frame.OTHERS)
 
 
 def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], people: Sequence[str]) -> Mapping[int, _Frame]:
-    """Return what each clause speaks of; nothing if the reply speaks of nobody and of no belief."""
+    """Return the subject of each clause; empty if the reply mentions no person and no belief."""
     names = Values([*asked, *people], forms=False)
     frames: dict[int, _Frame] = {}
     nested: set[int] = set()

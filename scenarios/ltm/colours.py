@@ -11,28 +11,29 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.reading.reading import Reading, Settled, quoting, yours
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.reading import Reading, SettledValues, quote_clauses, user_names
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["Colours"]
 
 
 @final
 class Colours(Scenario):
-    """The favourite colour is stated `changes` times, never the same one twice in a row, and then asked for.
+    """State the favourite colour `changes` times, never the same one twice in a row, and then ask for it.
 
-    The reply must name it as a word, in either spelling (grey, gray), and settle on it. A reply that names several
-    colours hedges and scores 0, unless it denies the others or reports them as past ("it was blue, now it is red"; see
-    settled_words). Any colour counts as another one, whether the test could have named it or not. An adjective does not
-    make another colour ("dark blue" is blue), but a name of its own does ("navy blue" is not). After the last change, `similar`
-    other people's favourite colours are told, none of them the right one; what a reply says of these people does not count.
+    The reply must give it as a word, in either spelling (grey, gray). A reply that names several colours hedges and scores 0, unless it
+    denies the others or reports them as past ("it was blue, now it is red"; see settled_words). Any other colour counts as wrong, even
+    one that tests never use. An adjective does not make another colour ("dark blue" is blue), but a name with its own meaning does
+    ("navy blue" is not blue). After the last change, the favourite colours of `similar` other people are stated. None is the right one,
+    and statements about these people do not count.
     """
 
     name: ClassVar[str] = "colours"
@@ -48,59 +49,60 @@ class Colours(Scenario):
         wording = Wording(self.name)
         colours: list[str] = []
         for _ in range(self.changes):
-            colours.append(random.choice([colour for colour in words("colours") if colour not in colours[-1:]]))
+            colours.append(random.choice([colour for colour in load_words("colours") if colour not in colours[-1:]]))
         lines = [Line(wording.say(random, "change", colour=colour)) for colour in colours]
         lines.append(Line(wording.say(random, "question"), ideal=f"{colours[-1].capitalize()}.", asks=True, needs=(len(colours) - 1,)))
         facts: dict[str, Any] = {"colour": colours[-1], "told": colours}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
-            free = [colour for colour in words("colours") if colour not in colours]
-            free = free or [colour for colour in words("colours") if colour != colours[-1]]
+            free = [colour for colour in load_words("colours") if colour not in colours]
+            free = free or [colour for colour in load_words("colours") if colour != colours[-1]]
             facts["similar"], asides = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 facts["similar"].append([who, random.choice(free)])
                 asides.append(wording.say(random, "similar", who=who, colour=facts["similar"][-1][1]))
             lines = with_asides(lines, asides)
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts, "told")
+        return count_similar(facts, "told")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return 1 / len(words("colours"))
+        return 1 / len(load_words("colours"))
 
     def guess(self, message: str) -> str | None:
         asked = Wording(self.name).read("question", message) is not None
-        return f"{Random(message).choice(words('colours')).capitalize()}." if asked else None
+        return f"{Random(message).choice(load_words('colours')).capitalize()}." if asked else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
-            return paper.colours(facts, record)
-        expected = _spelled(facts["colour"])
-        others = {who: _spelled(colour) for who, colour in facts.get("similar", ())}
-        answered, quotes = _answered(record.answer.reply, facts)
+            return paper.grade_colours(facts, record)
+        expected = _normalise_colour(facts["colour"])
+        others = {who: _normalise_colour(colour) for who, colour in facts.get("similar", ())}
+        answered, quotes = _find_answer(record.answer.reply, facts)
         verdict = ": it hedges" if len(answered) > 1 else ""
         if whose := [who for who, colour in others.items() if colour in answered]:
-            verdict += f", which is the favourite of the user's {some(whose, 3)}"
+            verdict += f", which is the favourite of the user's {join_some(whose, 3)}"
         return Grade(
             score=float(answered == [expected]),
-            reason=f"expected {facts['colour']}, the reply settles on {some(answered) or 'no colour'}{verdict}{quoting(quotes)}",
+            reason=f"expected {facts['colour']}, the reply settles on {join_some(answered) or 'no colour'}{verdict}{quote_clauses(quotes)}",
             turns=(record.answer.turn,),
         )
 
 
-def _answered(reply: str, facts: Mapping[str, Any]) -> Settled:
-    """Return the colours that the reply settles on for the user, in a uniform spelling, and the clauses that decided."""
-    known = words("colour_words")
+def _find_answer(reply: str, facts: Mapping[str, Any]) -> SettledValues:
+    """Return the colours that the reply gives for the user, in a uniform spelling, with the clauses that decided it."""
+    known = load_words("colour_words")
     candidates = [*known["colours"], *known["spellings"], facts["colour"], *facts.get("told", ())]
-    whose = yours([*words("people"), *(who for who, _ in facts.get("similar", ()))])
-    settled = Reading(_undescribed(reply, frozenset(candidates))).of(Values(candidates, forms=False), whose)
+    whose = user_names([*load_words("people"), *(who for who, _ in facts.get("similar", ()))])
+    settled = Reading(_drop_descriptions(reply, frozenset(candidates))).of(Values(candidates, forms=False), whose)
     settled = settled if settled.values else Reading(reply).of(Values(candidates, forms=False), whose)
-    return Settled(list(dict.fromkeys(_spelled(colour) for colour in settled.values)), settled.quotes)
+    return SettledValues(list(dict.fromkeys(_normalise_colour(colour) for colour in settled.values)), settled.quotes)
 
 
-def _undescribed(reply: str, colours: frozenset[str]) -> str:
-    """Return `reply` without the colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
+def _drop_descriptions(reply: str, colours: frozenset[str]) -> str:
+    """Return `reply` without colours that only describe another ("a mix of blue and green", "a blue-green shade", ", a pale blue")."""
     return _descriptions(colours).sub(" ", reply) if " " in reply else reply  # a description has several words
 
 
@@ -119,6 +121,6 @@ def _descriptions(colours: frozenset[str]) -> re.Pattern[str]:
     )
 
 
-def _spelled(colour: str) -> str:
+def _normalise_colour(colour: str) -> str:
     colour = plain(colour)
-    return plain(words("colour_words")["spellings"].get(colour, colour))
+    return plain(load_words("colour_words")["spellings"].get(colour, colour))

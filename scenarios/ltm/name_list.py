@@ -1,4 +1,4 @@
-"""Name list (GoodAI, section 3.2): the user goes by one name after another, and all of them are asked for."""
+"""Name list (GoodAI, section 3.2): the user changes names several times, and the test asks for all of them."""
 
 from __future__ import annotations
 
@@ -12,59 +12,61 @@ from typing import Any, ClassVar, Final, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.grading.matching import is_slip, plain, some, sounds_like
-from longspan.simulator.grading.reading.items import items
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import Reading, yours
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.labelled_lists import ListLabel, classify_label, find_labelled_lists
+from longspan.simulator.reading.matching import is_slip, join_some, sounds_like
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.list_items import split_items
+from longspan.simulator.reading.replies.reading import Reading, user_names
+from longspan.simulator.reading.replies.values import Values
 
 __all__ = ["NameList"]
 
 LONGEST: Final = 3
-"""Words of the longest name."""
+"""Maximum number of words in a name."""
 MANY: Final = 2
-"""The fewest rows of a list."""
+"""Minimum number of rows in a list."""
 _NAME: Final = re.compile(r"[^\W\d][\w.'\u2019-]*(?: \w[\w.'\u2019-]*)*(?<!\.)")
 _CAPITAL: Final = re.compile(r"(?!(?:Sir|Madam|Thanks|Cheers|Regards|Etc|Please|User)\b)[A-Z][a-z]{2,20}")
 _SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 _COMMAS: Final = {0x3001: ", ", 0xFF0C: ", ", 0xFF1B: "; "}
-"""Commas and semicolons of East Asian scripts, with ours."""
+"""Commas and semicolons of East Asian scripts, with their Latin counterparts."""
 _PAUSES: Final = re.compile(
     r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b(?![\s,.\u2026-]*(?:no|nope|wait|sorry|scratch|i mean|rather|actually)\b)[\s,.\u2026-]*", re.IGNORECASE
 )
-"""What is murmured between names and takes nothing back."""
+"""Hesitations between names that retract nothing."""
 _INSTEAD: Final = re.compile(
     r"\b[A-Z][^\W\d_]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
     r"|make that|correction)[ ,:.!\u2026-]{1,3}){1,4}"
     r"(?=[A-Z][^\W\d_]{2,20}\b)"
 )
-"""A name that is taken back at once for the next one."""
+"""A name that is immediately replaced by the next one."""
 _INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
-"""Where the items of a numbered list go on in the same line."""
+"""Positions where a numbered list continues on the same line."""
 _NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z]\w+\b(?! (?:you|it|came)\b))")
-"""Stands for "then" in an enumeration: "Ada, after Ben, after Cleo"."""
+""""After" in the sense of "then" in an enumeration: "Ada, after Ben, after Cleo"."""
 
 
 @final
 class NameList(Scenario):
-    """The user takes `names` names in turn, all different; all of them are asked for as a JSON list.
+    """Change the user's name to `names` different names in turn, and ask for all of them as a JSON list.
 
-    The score is the number of hits over the length of the longer list, expected or answered, in any order. Names are compared without case,
-    accents and punctuation. A repeated name counts as a wrong one: no name was taken twice. If the reply calls a JSON list complete, that
-    list counts. Without one, the lists of past and of current names count together, or else the last list that is not part of another.
-    Objects are read too: one for each name ({"name": ...}) or one around the list. Without JSON, the lines of a list or the rows of a table
-    count, and else the names in the text that it does not deny or say of others. A slip of a letter changes no name, unless it makes
-    another one of the list of names. After the last name, `similar` other people's names are told, none of them the
-    user's.
+    The score is the number of hits divided by the length of the longer list, expected or answered, in any order. Names are compared
+    without case, accents and punctuation. A repeated name counts as wrong, since no name was taken twice.
+
+    If the reply calls a JSON list complete, that list counts. Otherwise the lists of past and of current names count together, or else
+    the last list that is not part of another. JSON objects are accepted too: one for each name ({"name": ...}) or one around the list.
+    Without JSON, the lines of a list or the rows of a table count, and failing these the names in the text that are not denied or given
+    to others. One wrong letter is tolerated unless it makes another known name. After the last name, the names of `similar` other people
+    are stated, none of them the user's.
     """
 
     name: ClassVar[str] = "name_list"
@@ -78,41 +80,42 @@ class NameList(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        names = random.sample(words("names"), self.names)
+        names = random.sample(load_words("names"), self.names)
         lines = [Line(wording.say(random, "change", name=name)) for name in names]
         lines.append(Line(wording.say(random, "question"), ideal=json.dumps(names), asks=True))
         facts: dict[str, Any] = {"names": names}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
-            free = [name for name in words("names") if name not in names]
+            free = [name for name in load_words("names") if name not in names]
             facts["similar"], asides = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 facts["similar"].append([who, free.pop(random.randrange(len(free)))])
                 asides.append(wording.say(random, "similar", who=who, name=facts["similar"][-1][1]))
             lines = with_asides(lines, asides)
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts, "names")
+        return count_similar(facts, "names")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return len(facts["names"]) / len(words("names"))
+        return len(facts["names"]) / len(load_words("names"))
 
     def guess(self, message: str) -> str | None:
-        """Return as many names as are asked for: every further one lengthens the list as much as it may hit."""
+        """Return the requested number of names. Further ones would lengthen the list as much as they may hit."""
         asked = Wording(self.name).read("question", message) is not None
-        return json.dumps(Random(message).sample(words("names"), self.names)) if asked else None
+        return json.dumps(Random(message).sample(load_words("names"), self.names)) if asked else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
-        known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *words("names")]
+        known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *load_words("names")]
         reply = _INSTEAD.sub("", _PAUSES.sub("", record.answer.reply.translate(_COMMAS)))
         reply = _INLINE.sub("\n", reply) if len(_INLINE.findall(reply)) >= MANY else reply
-        listed = _answered(reply, Values(known, forms=False))
-        listed = [*listed, *_added(reply, listed, known)] if listed else _written(reply, known)
-        answered = [_meant(name, expected, known) for name in listed]
+        listed = _find_answer(reply, Values(known, forms=False))
+        listed = [*listed, *_find_added(reply, listed, known)] if listed else _find_written(reply, known)
+        answered = [_match_name(name, expected, known) for name in listed]
         given = {plain(name) for name in answered}
         missing = [name for key, name in expected.items() if key not in given]
         wrong = [name for name in answered if plain(name) not in expected]
@@ -121,51 +124,52 @@ class NameList(Scenario):
         others = [f"{name} (the user's {whose[plain(name)]})" for name in wrong if plain(name) in whose]
         return Grade(
             score=hits / max(len(expected), len(answered), 1),
-            reason=_reason(list(expected.values()), answered, missing, wrong) + (f"; other people's: {some(others)}" if others else ""),
+            reason=_reason(list(expected.values()), answered, missing, wrong)
+            + (f"; other people's: {join_some(others)}" if others else ""),
             turns=(record.answer.turn,),
         )
 
 
 def _reason(expected: list[str], answered: list[str], missing: list[str], wrong: list[str]) -> str:
     if not answered:
-        return f"expected {some(expected)}, the reply lists no names"
+        return f"expected {join_some(expected)}, the reply lists no names"
     repeated = len(answered) - len(wrong) - (len(expected) - len(missing))
-    notes = [f"{what} {which}" for what, which in (("missing", some(missing)), ("wrong", some(wrong))) if which]
+    notes = [f"{what} {which}" for what, which in (("missing", join_some(missing)), ("wrong", join_some(wrong))) if which]
     notes += [f"{repeated} repeated"] if repeated else []
     hits = f"{len(expected) - len(missing)} of {len(expected)} in a list of {len(answered)}"
-    return f"expected {some(expected)}, found {hits}{''.join(f'; {note}' for note in notes)}"
+    return f"expected {join_some(expected)}, found {hits}{''.join(f'; {note}' for note in notes)}"
 
 
-def _answered(reply: str, known: Values) -> list[str]:
-    """Return the names in the JSON list that the reply calls complete; without one, in the lists of past and of current names together.
+def _find_answer(reply: str, known: Values) -> list[str]:
+    """Return the names in the JSON list that the reply calls complete, or else in its lists of past and current names together.
 
-    Without these it is the last list that is not part of another; without any list, the contents of the reply's objects.
+    Failing these, return the last list that is not part of another, or the contents of the reply's objects.
     """
-    found = [(item.called, isinstance(item.value, list), list(_texts(item.value, known))) for item in labelled_json(reply)]
+    found = [(item.called, isinstance(item.value, list), list(_texts(item.value, known))) for item in find_labelled_lists(reply)]
     lists = [(what, names) for what, is_list, names in found if names and is_list]
     if not lists:
         return _together([(what, names) for what, _, names in found])
-    lists = [each for each in lists if each[0] is not Called.OTHER] or lists
-    complete = [names for what, names in lists if what is Called.COMPLETE]
+    lists = [each for each in lists if each[0] is not ListLabel.OTHER] or lists
+    complete = [names for what, names in lists if what is ListLabel.COMPLETE]
     if complete:
         return complete[-1]
-    if {Called.PAST, Called.CURRENT} & {what for what, _ in lists}:
+    if {ListLabel.PAST, ListLabel.CURRENT} & {what for what, _ in lists}:
         return _together(lists)
     return next((names for _, names in reversed(lists) if not any(set(names) < set(other) for _, other in lists)), [])
 
 
-def _added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names that a reply adds behind its last list in JSON: "[...] Oh, and also Melanie."."""
+def _find_added(reply: str, listed: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names that a reply adds after its last JSON: "[...] Oh, and also Melanie."."""
     behind = Reading(reply[max((span.end for span in find_json(reply)), default=0) :])
     adds = ("also", "plus", "and")
     more = any(LEXICON.has("added", clause.text) or clause.gap.strip(" .!,").casefold() in adds for clause in behind.clauses)
-    return [name for name in behind.named(Values(known, forms=False)) if name not in listed] if more else []
+    return [name for name in behind.find_named(Values(known, forms=False)) if name not in listed] if more else []
 
 
-def _written(reply: str, known: Sequence[str]) -> list[str]:
-    """Return the names in a list that is not in JSON, or else those in the text."""
+def _find_written(reply: str, known: Sequence[str]) -> list[str]:
+    """Return the names in a list that is not JSON, or else those in the text."""
     values = Values(known, forms=False)
-    rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in items(reply)]
+    rows = [[cell for each in cells if plain(cell := _NOTE.sub("", each)) and not plain(each).isdigit()] for cells in split_items(reply)]
     named = [names for cells in rows if (names := _in_row(cells, values))]
     listed = [name for cells in rows if (names := _in_row(cells, values)) for name in (names if _enumerates(cells, names) else names[:1])]
     if len(named) < MANY or not any(values.find(plain(name)) for name in listed):
@@ -175,22 +179,25 @@ def _written(reply: str, known: Sequence[str]) -> list[str]:
 
 
 def _in_row(cells: Sequence[str], known: Values) -> list[str]:
-    """Return the names in a row of a list: known ones, wherever they stand, or else what is written like a name where one is expected."""
-    said = [name for cell in cells for name in Reading(cell).named(known)]
-    short = [cell for cell in map(_unlabelled, cells) if len(cell.split()) <= LONGEST]
+    """Return the names in a row of a list: known ones anywhere, or else a capitalised word in the position of a name."""
+    said = [name for cell in cells for name in Reading(cell).find_named(known)]
+    short = [cell for cell in map(_drop_label, cells) if len(cell.split()) <= LONGEST]
     return said or [name[0] for cell in short if (name := _NAME.search(cell))][:1]
 
 
 def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether a row gives nothing but several names behind a label: "Former: Ada, Ben and Cleo"."""
+    """Return whether a row consists of a label and several names: "Former: Ada, Ben and Cleo"."""
     label, _, said = cells[0].partition(":")
     rest = {*plain(said).split()} - {word for name in names for word in plain(name).split()}
     return (
-        len(cells) == 1 and called(label) in (Called.PAST, Called.CURRENT, Called.COMPLETE) and len(names) > 1 and rest <= {"and", "then"}
+        len(cells) == 1
+        and classify_label(label) in (ListLabel.PAST, ListLabel.CURRENT, ListLabel.COMPLETE)
+        and len(names) > 1
+        and rest <= {"and", "then"}
     )
 
 
-def _unlabelled(cell: str) -> str:
+def _drop_label(cell: str) -> str:
     """Return a cell without its label: "First name: Zachary", "Fifth: Zachary"."""
     label, _, name = cell.partition(":")
     return name if {"name", *_ORDINALS}.intersection(plain(label).split()) else cell
@@ -200,9 +207,9 @@ _ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eigh
 
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
-    """Return the names that the text says of the user, with those that nobody has among those enumerated."""
+    """Return the names that the text gives to the user, including unknown ones in an enumeration with known ones."""
     said, values = Reading(_NEXT.sub(" then ", reply)), Values(known, forms=False)
-    names = said.named(values, yours(words("people")))
+    names = said.find_named(values, user_names(load_words("people")))
     places = {at for at, clause in enumerate(said.clauses) if any(found.value in names for found in values.find(clause.text))}
     joint = [clause.link == "joint" for clause in said.clauses]
     for at, clause in enumerate(said.clauses):
@@ -213,8 +220,8 @@ def _in_prose(reply: str, known: Sequence[str]) -> list[str]:
     return names
 
 
-def _meant(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
-    """Return the name that another spelling stands for, if it is no name of its own ("Helen" is not Helena)."""
+def _match_name(name: str, expected: Mapping[str, str], known: Sequence[str]) -> str:
+    """Return the expected name that a misspelling stands for, unless it is a known name itself ("Helen" is not Helena)."""
     said = plain(name)
     slips = [right for key, right in expected.items() if _is_slip(said, key) or sounds_like(said, key)]
     return slips[0] if len(slips) == 1 and plain(name) not in _keys(tuple(known)) else name
@@ -229,18 +236,20 @@ def _keys(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(plain, names))
 
 
-def _together(lists: Iterable[tuple[Called, list[str]]]) -> list[str]:
-    """Return the names of several lists. A name that is told again to be past or current is not repeated."""
+def _together(lists: Iterable[tuple[ListLabel, list[str]]]) -> list[str]:
+    """Return the names of several lists. A name that is in both the past and the current list is not a repetition."""
     names: list[str] = []
     for what, more in lists:
-        known = set(names) if what is not Called.NOTHING else set()
+        known = set(names) if what is not ListLabel.NOTHING else set()
         names += [name for name in more if name not in known]
     return names
 
 
 def _texts(value: Any, known: Values) -> Iterator[str]:
-    """Yield the names in a JSON value, which may be known ones or any string, without notes in parentheses. In an object, strings under
-    other keys than "name" are notes if any are, and so is what stands beside a name in a list of such rows."""
+    """Yield the names in a JSON value, known ones or any string, without notes in parentheses.
+
+    In an object with a key "name", strings under other keys are notes. So are strings next to a name in a list of rows.
+    """
     if isinstance(value, str):
         text = _NOTE.sub("", value).strip()
         found = [text[each.start : each.end] if len(plain(text)) == len(text) else each.value for each in known.find(plain(text))]
@@ -259,12 +268,15 @@ def _texts(value: Any, known: Values) -> Iterator[str]:
             yield from keys
             return
         headed = {key for key in value if "name" in key.casefold()}
-        dated = (Called.PAST, Called.CURRENT)
+        dated = (ListLabel.PAST, ListLabel.CURRENT)
         items = [
             (key, item)
             for key, item in value.items()
-            if not headed or key in headed or isinstance(item, (list, dict)) or (called(key) in dated and known.find(plain(str(item))))
+            if not headed
+            or key in headed
+            or isinstance(item, (list, dict))
+            or (classify_label(key) in dated and known.find(plain(str(item))))
         ]
-        lists = [(called(key), list(_texts(item, known))) for key, item in items]
-        complete = [names for what, names in lists if what is Called.COMPLETE]
+        lists = [(classify_label(key), list(_texts(item, known))) for key, item in items]
+        complete = [names for what, names in lists if what is ListLabel.COMPLETE]
         yield from complete[-1] if complete else _together(lists)

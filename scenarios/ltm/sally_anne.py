@@ -11,34 +11,35 @@ from typing import Any, ClassVar, Literal, NamedTuple, final, get_args
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.beliefs import believed
+from longspan.scenarios.ltm.beliefs import find_beliefs
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.labelled_lists import Called, labelled_json
-from longspan.simulator.grading.matching import is_slip, plain
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.reading.labelled_lists import ListLabel, find_labelled_lists
+from longspan.simulator.reading.matching import is_slip
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["Event", "Kind", "Question", "SallyAnne", "World"]
+__all__ = ["BeliefQuestion", "Event", "Kind", "SallyAnne", "World"]
 
 Kind = Literal["first_order", "second_order", "reality", "memory"]
-"""The questions: where A believes the object to be, where A thinks that B believes it to be, where it is, where it was first."""
+"""Kinds of questions: where A believes the object is, where A thinks that B believes it is, where it is, and where it was first."""
 
 CONTAINERS = 3
 MAX_ATTEMPTS = 10_000
-"""How many stories are tried until one has the intended answer. It takes about two."""
+"""Maximum number of stories to draw until one has the intended answer. About two are enough."""
 
 
 @final
 class Event(NamedTuple):
-    """A line of the story: what someone does, and where.
+    """A line of the story: who does what, and where.
 
-    `where` is the room that is entered or left, or the container that the object is put into or moved to. For "like" it is
-    a thing that someone likes, which is irrelevant to the story.
+    `where` is the room that is entered or left, or the container that the object is put into or moved to. For "like" it is a thing that
+    someone likes, which is irrelevant to the story.
     """
 
     what: Literal["enter", "leave", "put", "move", "like"]
@@ -47,8 +48,8 @@ class Event(NamedTuple):
 
 
 @final
-class Question(NamedTuple):
-    """A question about the story. `people`: A for a first-order belief, A and B for a second-order one, else none."""
+class BeliefQuestion(NamedTuple):
+    """A question about the story. `people`: A for a first-order belief, A and B for a second-order one, otherwise empty."""
 
     kind: Kind
     people: tuple[str, ...] = ()
@@ -56,11 +57,11 @@ class Question(NamedTuple):
 
 @final
 class World:
-    """Everyone's place, the object's place, everyone's beliefs, and their beliefs about the beliefs of others.
+    """Everyone's location, the object's location, everyone's beliefs, and their beliefs about each other's beliefs.
 
-    Everyone in the `room` sees the object being moved and who else sees it. Nothing is seen from elsewhere. Stories do not say what people
-    learn by entering the room: with `peeking` they see where the object is, and the others there know that they do; without it they learn
-    nothing.
+    Everyone in the `room` sees the object being moved and who else sees it. Nothing is visible from elsewhere. Stories do not say what
+    people learn when they enter the room. With `peeking`, they see where the object is, and the others notice that they do. Without it,
+    they learn nothing.
     """
 
     def __init__(self, room: str, *, peeking: bool) -> None:
@@ -90,16 +91,16 @@ class World:
         self.beliefs |= dict.fromkeys(self._inside, self.places[-1])
         self.thoughts |= dict.fromkeys(permutations(self._inside, 2), self.places[-1])
 
-    def answer(self, question: Question) -> str | None:
-        """Return the container that answers the question; None if someone has seen nothing to base a belief on."""
+    def answer(self, question: BeliefQuestion) -> str | None:
+        """Return the container that answers the question; None if a person has seen nothing to base a belief on."""
         match question:
-            case Question("first_order", (who,)):
+            case BeliefQuestion("first_order", (who,)):
                 return self.beliefs.get(who)
-            case Question("second_order", (who, other)):
+            case BeliefQuestion("second_order", (who, other)):
                 return self.thoughts.get((who, other))
-            case Question("reality"):
+            case BeliefQuestion("reality"):
                 return self.places[-1]
-            case Question("memory"):
+            case BeliefQuestion("memory"):
                 return self.places[0]
             case _:
                 raise ScenarioError(f"unknown question: {question}")
@@ -117,13 +118,13 @@ class _Setting(NamedTuple):
 
 @final
 class SallyAnne(Scenario):
-    """People come and go while an object is moved `moves` times between three containers; then one question is asked.
+    """Tell a story of an object that is moved `moves` times while people come and go; then ask one question about it.
 
-    The kind of question is drawn from `questions`: by default beliefs, as in the paper's runs. The answer about a belief is
-    any container equally often, wherever the object was first, longest or last: a rule such as "the last place", which
-    heeds nobody's coming and going, is right once in three times, and two beliefs in three are false. A question is not
-    asked if its answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B
-    believes otherwise, so that a first-order answer would be wrong.
+    The object moves between three containers. The kind of question is drawn from `questions`: by default beliefs, as in the paper's
+    runs. The answer about a belief is any container equally often, no matter where the object was first, longest or last. A rule that
+    ignores who is present, such as "the last place", is right once in three times, and two beliefs in three are false. A question is not
+    asked if its answer depends on what people learn by entering a room (see World). For a false second-order belief, A or B believes
+    otherwise, so that a first-order answer would be wrong.
     """
 
     name: ClassVar[str] = "sally_anne"
@@ -137,13 +138,13 @@ class SallyAnne(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        pool = words(self.name)
+        pool = load_words(self.name)
         sizes = {"people": self.people, "rooms": 4, "likes": 4, "containers": CONTAINERS}
         setting = _Setting(**{kind: random.sample(pool[kind], size) for kind, size in sizes.items()})
         thing = random.choice(pool["objects"])
         story, question, answer = self._draw(random, setting)
 
-        furniture = _listed([f"the {container}" for container in random.sample(setting.containers, CONTAINERS)])
+        furniture = _join_names([f"the {container}" for container in random.sample(setting.containers, CONTAINERS)])
         who, other = (*question.people, "", "")[:2]
         asked = wording.say(random, question.kind, who=who, other=other, thing=thing)
         lines = [
@@ -171,11 +172,11 @@ class SallyAnne(Scenario):
             farewell=wording.say(random, "farewell"),
         )
 
-    def _draw(self, random: Random, setting: _Setting) -> tuple[list[Event], Question, str]:
-        """Draw a story of suitable length and return it with a question about it and the answer."""
+    def _draw(self, random: Random, setting: _Setting) -> tuple[list[Event], BeliefQuestion, str]:
+        """Draw a story of suitable length, and return it with a question and its answer."""
         kind = random.choice(self.questions)
         places = _places(random, setting.containers, self.moves)
-        # Drawn before the story, so that no story makes one answer likelier than another.
+        # The answer is drawn before the story, so that all answers are equally likely.
         answer = {"memory": places[0], "reality": places[-1]}.get(kind) or random.choice(setting.containers)
         shortest, longest = 4 + self.moves, 7 + self.moves + self.people  # not counting the line that names the containers
         for _ in range(MAX_ATTEMPTS):
@@ -186,29 +187,29 @@ class SallyAnne(Scenario):
         raise ScenarioError(f"no story for a question of kind {kind} with {self.people} people and {self.moves} moves")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return 1 / len(words(self.name)["containers"])  # the question does not say which three are in the story
+        return 1 / len(load_words(self.name)["containers"])  # the question does not say which three are in the story
 
     def guess(self, message: str) -> str | None:
         wording = Wording(self.name)
         asked = next((message.removesuffix(f" {form}") for form in wording.all("form") if message.endswith(f" {form}")), "")
         if all(wording.read(kind, asked) is None for kind in get_args(Kind)):
             return None
-        return json.dumps({"answer": Random(message).choice(words(self.name)["containers"])})
+        return json.dumps({"answer": Random(message).choice(load_words(self.name)["containers"])})
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Score 1 if the reply names the right one of the story's `containers` and no other, in the story or not, else 0.
+        """Score 1 if the reply gives the right one of the story's `containers` and no other container, else 0.
 
-        If the reply has JSON with an "answer", only that counts; two different answers count as none. Otherwise the whole
-        reply must name exactly one container.
+        If the reply has JSON with an "answer", only that counts, and two different answers count as none. Otherwise the whole reply must
+        name exactly one container.
         """
         if self.rules == "paper":
             return paper.sally_anne(facts, record)
-        given = _given(record.answer.reply)
-        containers = dict.fromkeys([*facts["containers"], *words(self.name)["containers"]])
+        given = _given_answers(record.answer.reply)
+        containers = dict.fromkeys([*facts["containers"], *load_words(self.name)["containers"]])
         named = (
-            _named(given, list(containers)) or _slipped(given, facts["containers"])
+            _find_containers(given, list(containers)) or _find_misspelled(given, facts["containers"])
             if given
-            else _told(record.answer.reply, facts, list(containers))
+            else _find_told(record.answer.reply, facts, list(containers))
         )
         where = "JSON" if given else "reply, which has no JSON answer,"
         really = facts.get("really", facts["answer"])
@@ -216,23 +217,23 @@ class SallyAnne(Scenario):
             score=float(named == [facts["answer"]]),
             reason=f"expected {facts['answer']}"
             + (f" (it is really in the {really})" if really != facts["answer"] else "")
-            + f", the {where} names {_listed(named) or 'none of the containers'}",
+            + f", the {where} names {_join_names(named) or 'none of the containers'}",
             turns=(record.answer.turn,),
         )
 
 
 def _places(random: Random, containers: Sequence[str], moves: int) -> list[str]:
-    """Return where the object is put and then moved, `moves` times: into all containers, first in their order.
+    """Return where the object is put and then moved, `moves` times. It visits all containers, for the first time in their order.
 
     It ends in each of them equally often.
     """
     last = random.choice(containers)
-    while (places := _moved(random, containers, moves))[-1] != last:
+    while (places := _draw_moves(random, containers, moves))[-1] != last:
         pass
     return places
 
 
-def _moved(random: Random, containers: Sequence[str], moves: int) -> list[str]:
+def _draw_moves(random: Random, containers: Sequence[str], moves: int) -> list[str]:
     places = [containers[0]]
     while len(places) <= moves:
         unused = len(set(places))
@@ -244,7 +245,7 @@ def _moved(random: Random, containers: Sequence[str], moves: int) -> list[str]:
 
 
 def _story(random: Random, setting: _Setting, places: Sequence[str]) -> list[Event]:
-    """Return the events of a story, of any length: people may wander about for long before the object is moved."""
+    """Return the events of a story of any length. People may wander around for a long time before the object is moved."""
     room, *elsewhere = setting.rooms
     inside = random.sample(setting.people, random.randint(2, len(setting.people)))
     outside = [who for who in setting.people if who not in inside]
@@ -276,14 +277,14 @@ def _story(random: Random, setting: _Setting, places: Sequence[str]) -> list[Eve
     return story
 
 
-def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], setting: _Setting) -> list[Question]:
-    """Return the questions of a kind that have this answer, whatever people learn by entering a room."""
+def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], setting: _Setting) -> list[BeliefQuestion]:
+    """Return the questions of a kind that have this answer with and without peeking."""
     worlds = [World(setting.rooms[0], peeking=peeking) for peeking in (False, True)]
     for event in story:
         for world in worlds:
             world.happen(event)
     people = permutations(setting.people, {"first_order": 1, "second_order": 2}.get(kind, 0))
-    questions = [Question(kind, group) for group in people]
+    questions = [BeliefQuestion(kind, group) for group in people]
     fitting = [question for question in questions if all(world.answer(question) == answer for world in worlds)]
     if kind == "second_order" and not true:
         beliefs = worlds[0].beliefs
@@ -292,49 +293,49 @@ def _questions(kind: Kind, answer: str, true: bool, story: Iterable[Event], sett
 
 
 def _needs(kind: Kind, story: Sequence[Event], room: str) -> tuple[int, ...]:
-    """Return the needles needed to answer: for a belief, everything that happens in the room. Needle 0 names the containers."""
+    """Return the needles needed for an answer. For a belief, that is everything that happens in the room. Needle 0 names the containers."""
     relevant = [number for number, event in enumerate(story, 1) if event.what in ("put", "move") or event.where == room]
     put = next(number for number, event in enumerate(story, 1) if event.what == "put")
     last = max(number for number, event in enumerate(story, 1) if event.what in ("put", "move"))
     return {"memory": (put,), "reality": (last,)}.get(kind, tuple(relevant))
 
 
-def _given(reply: str) -> list[str]:
-    """Return the "answer" in the reply's JSON, as text: if there are several, the one that the reply calls final or corrected.
+def _given_answers(reply: str) -> list[str]:
+    """Return the "answer" in the reply's JSON as text. Of several, a final or corrected one is preferred.
 
     An echo of the example in the question is not an answer.
     """
-    objects = [item for item in labelled_json(reply) if isinstance(item.value, dict)]
+    objects = [item for item in find_labelled_lists(reply) if isinstance(item.value, dict)]
     answers = [(item.called, value) for item in objects for key, value in item.value.items() if plain(str(key)) == "answer"]
     given = [(what, text) for what, value in answers if plain(text := _text(value)) != "word"]
-    return [text for what, text in given if what is Called.COMPLETE][-1:] or [text for _, text in given]
+    return [text for what, text in given if what is ListLabel.COMPLETE][-1:] or [text for _, text in given]
 
 
 def _text(value: Any) -> str:
-    """Return the words in a JSON value; none if it is neither text nor a list of texts."""
+    """Return the words in a JSON value; empty if it is neither a string nor a list of strings."""
     texts = value if isinstance(value, list) else [value]
     return " ".join(text for text in texts if isinstance(text, str))
 
 
-def _named(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
-    """Return the containers that any of the texts settles on."""
+def _find_containers(texts: Iterable[str], containers: Sequence[str]) -> list[str]:
+    """Return the containers that any of the texts gives as its answer."""
     values = Values(containers, forms=False)
     found = {value for text in texts for value in Reading(text).settles(values).values}
     return [container for container in containers if container in found]
 
 
-def _slipped(texts: Sequence[str], containers: Sequence[str]) -> list[str]:
-    """Return the containers of the story that single words are with a slip of a letter, and not in the plural: "jarr"."""
+def _find_misspelled(texts: Sequence[str], containers: Sequence[str]) -> list[str]:
+    """Return the story's containers that match single words except for one letter, but not plurals: "jarr"."""
     said = {plain(text).removeprefix("the ") for text in texts}
     return [container for container in containers if any(is_slip(word, container, 3) and word != f"{container}s" for word in said)]
 
 
-def _told(reply: str, facts: Mapping[str, Any], containers: Sequence[str]) -> list[str]:
-    """Return the containers that a reply in prose settles on."""
+def _find_told(reply: str, facts: Mapping[str, Any], containers: Sequence[str]) -> list[str]:
+    """Return the containers that a reply in prose gives as its answer."""
     if asked := facts.get("people"):
-        return believed(reply, containers, asked, [who for who in words(SallyAnne.name)["people"] if who not in asked]).values
-    return _named([reply], containers)
+        return find_beliefs(reply, containers, asked, [who for who in load_words(SallyAnne.name)["people"] if who not in asked]).values
+    return _find_containers([reply], containers)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,4 +1,4 @@
-"""Shopping list (GoodAI, section 3.2): the user adds to a shopping list and removes from it, then asks for all of it."""
+"""Shopping list (GoodAI, section 3.2): the user adds to and removes from a shopping list, then asks for all of it."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.things_listed import thing_in, things_listed
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Shopping"]
 
 MAX_COUNT = 6
-"""How many of an item are added at once, at most."""
+"""Maximum quantity in one addition."""
 LIKELY_COUNT = 1
-"""The quantity that is on lists most often."""
+"""The most frequent quantity on lists."""
 
 
 @final
 class Shopping(Scenario):
-    """`changes` additions and removals with quantities; then the list, which is never empty, is asked for as JSON.
+    """Make `changes` additions and removals with quantities; then ask for the list, which is never empty, as JSON.
 
-    The score is a third each for the share of the items listed, the share of the items in the right quantity, and nothing
-    invented (all or nothing, and only with at least one right item). If more items are invented than listed rightly, both
-    shares shrink by as much: a list of everything there is earns nothing. Items are compared in the singular, without case and
-    packaging ("Bags of carrots"), written together or apart. Repeated items are summed, and those that come to zero are
-    ignored. The JSON list that the reply calls the current or the complete one counts, else the last. Other keys, mappings
-    of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are read too; without JSON, so are bullets,
-    tables and prose. Another word for a thing ("elastic band") and a slip of a letter ("cabages") change nothing.
-    After the last change, `similar` items on other people's lists are told, none of them ever on the user's.
+    The score has three equal parts: the share of items listed, the share of items with the right quantity, and nothing invented (all or
+    nothing, and only with at least one right item). If more items are invented than rightly listed, both shares shrink accordingly, so a
+    list of everything earns nothing.
+
+    Items are compared in the singular, without case and packaging ("Bags of carrots"), as one word or several. Repeated items are
+    summed, and those with a sum of zero are ignored. The JSON list that the reply calls current or complete counts, otherwise the last
+    one. Other keys, mappings of items to quantities, quantities in words or with a unit, and strings such as "3 carrots" are accepted.
+    Without JSON, so are bullets, tables and prose. Synonyms ("elastic band") and single wrong letters ("cabages") are accepted too.
+    After the last change, `similar` items on other people's lists are stated, none of them ever on the user's.
     """
 
     name: ClassVar[str] = "shopping"
@@ -52,7 +53,7 @@ class Shopping(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        plurals: Mapping[str, str] = words("groceries")
+        plurals: Mapping[str, str] = load_words("groceries")
         basket: dict[str, int] = {}
         changes: list[list[str | int]] = []
         lines: list[Line] = []
@@ -68,11 +69,12 @@ class Shopping(Scenario):
         lines.append(Line(wording.say(random, "question"), ideal=ideal, asks=True))
         facts: dict[str, Any] = {"list": basket, "changes": changes}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             listed = {item for _, item, _ in changes}
             free = [item for item in plurals if item not in listed]
             facts["similar"], asides = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 item, count = random.choice(free), random.randint(1, MAX_COUNT)
                 facts["similar"].append([who, item, count])
                 asides.append(wording.say(random, "similar", who=who, count=count, things=item if count == 1 else plurals[item]))
@@ -80,47 +82,48 @@ class Shopping(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts, "changes")
+        return count_similar(facts, "changes")
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of a list of one item: with more, something invented is nearly certain."""
+        """Return the score of a list of one item. With more, at least one would almost certainly be invented."""
         counts = list(facts["list"].values())
         shares = (1 + counts.count(LIKELY_COUNT) / len(counts)) / len(counts)
-        return len(counts) / len(words("groceries")) * (shares + 1) / 3
+        return len(counts) / len(load_words("groceries")) * (shares + 1) / 3
 
     def guess(self, message: str) -> str | None:
         if Wording(self.name).read("question", message) is None:
             return None
-        return json.dumps([{"item": Random(message).choice(list(words("groceries"))), "quantity": LIKELY_COUNT}])
+        return json.dumps([{"item": Random(message).choice(list(load_words("groceries"))), "quantity": LIKELY_COUNT}])
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         if self.rules == "paper":
-            return paper.shopping(facts, record)
+            return paper.grade_shopping(facts, record)
         expected = {thing_in(item): item for item in facts["list"]}
         quantities = {thing_in(item): float(count) for item, count in facts["list"].items()}
-        things = [*facts["list"], *(item for _, item, _ in facts.get("similar", ())), *words("groceries")]
+        things = [*facts["list"], *(item for _, item, _ in facts.get("similar", ())), *load_words("groceries")]
         answered = things_listed(record.answer.reply, things)
         present = [key for key in expected if key in answered]
         right = [key for key in present if answered[key].quantity == quantities[key]]
         invented = [entry.item for key, entry in answered.items() if key not in expected]
+        # An empty list invents nothing either, and must not earn this third.
         clean = bool(present) and not invented
         shares = (len(present) + len(right)) / len(expected) * min(1, len(present) / max(1, len(invented)))
-        wrong = [f"{expected[key]} ({_shown(answered[key].quantity)})" for key in present if key not in right]
+        wrong = [f"{expected[key]} ({_format_quantity(answered[key].quantity)})" for key in present if key not in right]
         missing = [item for key, item in expected.items() if key not in present]
         whose = {thing_in(item): who for who, item, _ in facts.get("similar", ())}
         others = [f"{item} (the user's {whose[thing_in(item)]})" for item in invented if thing_in(item) in whose]
         found = (("missing", missing), ("wrong", wrong), ("invented", invented), ("on other people's lists:", others))
-        notes = [f"{what} {some(items)}" for what, items in found if items]
+        notes = [f"{what} {join_some(items)}" for what, items in found if items]
         hits = f"{len(present)} of {len(expected)} listed, {len(right)} in the right quantity" if answered else "no list of items found"
         return Grade(
             score=(shares + clean) / 3,
-            reason=f"expected {some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
+            reason=f"expected {join_some(f'{count} {item}' for item, count in facts['list'].items())}; {'; '.join([hits, *notes])}",
             turns=(record.answer.turn,),
         )
 
 
 def _change(random: Random, basket: Mapping[str, int], things: list[str], *, removes: bool) -> tuple[str, str, int]:
-    """Draw the next change of the list: the action (add, more, remove), the item and the quantity. Never empties the list."""
+    """Draw the next change to the list: the action (add, more, remove), the item and the quantity. Never empties the list."""
     if not basket:
         return "add", random.choice(things), random.randint(2, MAX_COUNT)
     removable = [item for item, count in basket.items() if count > 1 or len(basket) > 1]
@@ -133,5 +136,5 @@ def _change(random: Random, basket: Mapping[str, int], things: list[str], *, rem
     return "add", random.choice([thing for thing in things if thing not in basket]), random.randint(1, MAX_COUNT)
 
 
-def _shown(quantity: float | None) -> str:
+def _format_quantity(quantity: float | None) -> str:
     return "no quantity" if quantity is None else f"{quantity:g}"

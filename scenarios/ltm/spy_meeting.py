@@ -1,4 +1,4 @@
-"""Spy meeting (GoodAI, section 3.2): coded messages say where and when to come and what to bring; the agent decodes them."""
+"""Spy meeting (GoodAI, section 3.2): decode messages that say where and when to come and what to bring."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from random import Random
 from typing import Any, ClassVar, final
 
 from longspan.scenarios.ltm import paper_rules as paper
-from longspan.scenarios.ltm.similar import Similar, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.grading.dates import dates, hours
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.grading.reading.layout import unmarked
-from longspan.simulator.grading.reading.lexicon import Stance
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.values import Values
-from longspan.simulator.grading.reading.weighing import weighed
+from longspan.simulator.reading.dates import find_dates, find_hours
+from longspan.simulator.reading.replies.layout import drop_markup
+from longspan.simulator.reading.replies.lexicon import Stance
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.values import Values
+from longspan.simulator.reading.replies.weighing import weigh_mentions
 
 __all__ = ["SpyMeeting"]
 
 KINDS = ("place", "time", "thing")
 MAX_VAGUE = 1
-"""How many vague words for other meanings a reply may use: "seven in the morning" is not confused with dawn."""
+"""Number of vague words for wrong meanings that a reply may contain. "Seven in the morning" is not a confusion with dawn."""
 
 
 @final
 class SpyMeeting(Scenario):
-    """Three people are announced, each sends a coded message, and the agent is asked what the messages mean.
+    """Announce three people who each send a coded message, and ask the agent what the messages mean.
 
-    An entry of the pool has a `code` and the `names` of what it means. Answers accepted `also` are too vague to show that
-    messages were confused ("morning" for dawn), unless a reply has several of them. After the last message, `similar` messages
-    for other spies about other meetings are passed on, none with the meaning of one for the agent.
+    An entry of the pool has a `code` and the `names` of its meaning. Words accepted `also` are too vague to prove a confusion of
+    messages ("morning" for dawn), unless a reply contains several of them. After the last message, `similar` messages for other spies
+    about other meetings are passed on. None has the meaning of a message for the agent.
     """
 
     name: ClassVar[str] = "spy_meeting"
@@ -49,11 +49,11 @@ class SpyMeeting(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        pool = words("spy_meeting")
+        pool = load_words("spy_meeting")
         meant = {kind: random.choice(pool[kind]) for kind in KINDS}
         senders = random.sample(pool["senders"], len(KINDS))
-        lines = [Line(wording.say(random, "intro", senders=_listed(senders)), needle=False)]
-        senders = random.sample(senders, len(senders))  # they do not write in the order announced
+        lines = [Line(wording.say(random, "intro", senders=_join_phrases(senders)), needle=False)]
+        senders = random.sample(senders, len(senders))  # so that they do not write in the order announced
         for sender, kind in zip(senders, random.sample(KINDS, len(KINDS)), strict=True):
             lines.append(Line(wording.say(random, kind, sender=sender, code=meant[kind]["code"])))
         ideal = "Place: {place}. Time: {time}. Bring: {thing}.".format_map({kind: meant[kind]["names"][0] for kind in KINDS})
@@ -64,6 +64,7 @@ class SpyMeeting(Scenario):
             "vague": [entry["also"] for kind in KINDS for entry in pool[kind] if entry is not meant[kind]],
         }
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             others = [sender for sender in pool["senders"] if sender not in senders]
             facts["similar"], asides = [], []
@@ -76,33 +77,36 @@ class SpyMeeting(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts)
+        return count_similar(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return (1 + MAX_VAGUE) / len(words("spy_meeting")["time"]) / len(KINDS)
+        return (1 + MAX_VAGUE) / len(load_words("spy_meeting")["time"]) / len(KINDS)
 
     def guess(self, message: str) -> str | None:
-        """Return vague words for times, the fewest kind: one beyond those that cost nothing."""
+        """Return vague words for times, the kind with the fewest entries: one more than the number without penalty."""
         if Wording(self.name).read("question", message) is None:
             return None
-        vague = [entry["also"][0] for entry in words("spy_meeting")["time"] if entry["also"]]
+        vague = [entry["also"][0] for entry in load_words("spy_meeting")["time"] if entry["also"]]
         return f"Time: {' or '.join(Random(message).sample(vague, 1 + MAX_VAGUE))}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Score a third for each of the `accepted` lists that the reply settles on: it names it, and no other of its kind.
+        """Give a third for each of the `accepted` lists that the reply matches without naming another entry of its kind.
 
-        Both are lists of lists of words and phrases: the accepted meanings of each message of this test, and the meanings of other tests'
-        messages. `vague`: words for those that are too vague to count before there are more than MAX_VAGUE. A stray one that is no phrase
-        of the pool costs a third. Phrases count as whole words, in the singular or the plural, written together or apart; dates and hours
-        in any notation. A phrase that is denied ("not a museum") or taken back ("at sunset, no, make that sunrise") is not named. A foreign
-        phrase that is only part of an accepted one ("moon" in "full moon") does not count.
+        `accepted` and `foreign` are lists of lists of words and phrases: the accepted meanings of this test's messages, and the meanings
+        of other tests' messages. `vague`: words for the latter that are too vague to count until there are more than MAX_VAGUE. A stray
+        phrase that is not in the pool costs a third. Phrases must match whole words, singular or plural, as one word or several, and
+        dates and hours in any notation. A phrase that is denied ("not a museum") or retracted ("at sunset, no, make that sunrise") does
+        not count, nor does a foreign phrase within an accepted one ("moon" in "full moon").
         """
         if self.rules == "paper":
             return paper.spy_meeting(facts, record)
         reply = record.answer.reply
         slips = Reading(reply).slips([phrase for phrases in facts["accepted"] for phrase in phrases])
-        text = _without(_spoken(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", unmarked(reply))).split())), _denied(reply))
-        meant = _meant(record.answer.reply, text)
+        text = _without(
+            _prepare_text(" ".join(slips.get(word, word) for word in plain(_IS.sub(" is", drop_markup(reply))).split())),
+            _find_denied(reply),
+        )
+        meant = _prepare_reply(record.answer.reply, text)
         accepted = [_synonyms(phrases) for phrases in facts["accepted"]]
         found = [_first(text, phrases) or _first(meant, phrases) for phrases in accepted]
         for phrases in accepted:
@@ -118,42 +122,40 @@ class SpyMeeting(Scenario):
         settled = [phrase for phrase in named if _kind(phrase) not in beside]
         return Grade(
             score=max(0, len(settled) - sum(not _kind(stray) for stray in strays)) / len(found),
-            reason=f"expected {_listed([phrases[0] for phrases in facts['accepted']])}; the reply names {_listed(named) or 'none of them'}"
-            + (f"; from other messages: {_listed(whose)}" if strays else ""),
+            reason=f"expected {_join_phrases([phrases[0] for phrases in facts['accepted']])}; the reply names "
+            f"{_join_phrases(named) or 'none of them'}" + (f"; from other messages: {_join_phrases(whose)}" if strays else ""),
             turns=(record.answer.turn,),
         )
 
 
 @lru_cache(maxsize=1000)
 def _entry(name: str) -> tuple[str, ...]:
-    """Return all names of the pool's entry whose first name it is."""
-    pool = words("spy_meeting")
+    """Return all names of the pool's entry with this first name."""
+    pool = load_words("spy_meeting")
     return next(((*entry["names"], *entry["also"]) for kind in KINDS for entry in pool[kind] if entry["names"][0] == name), ())
 
 
 def _synonyms(phrases: Sequence[str]) -> list[str]:
-    """Return accepted phrases, and the phrases that the pool accepts for the same meaning today, since a test keeps the phrases from the
-    day it was made.
-    """
+    """Return accepted phrases together with today's synonyms. A recorded test has only the phrases of its version."""
     return list(dict.fromkeys([*phrases, *_entry(phrases[0])])) if phrases else []
 
 
 @cache
 def _kinds() -> Mapping[str, Values]:
-    pool = words("spy_meeting")
+    pool = load_words("spy_meeting")
     return {kind: Values(name for entry in pool[kind] for name in (*entry["names"], *entry["also"])) for kind in KINDS}
 
 
 @cache
 def _kind(phrase: str) -> str:
-    """Return whether a phrase of the pool names a place, a time or a thing; nothing if it is none of its phrases."""
+    """Return the kind of a phrase in the pool: place, time or thing; "" if it is not in the pool."""
     return next((kind for kind, values in _kinds().items() if phrase in values.values), "")
 
 
-def _denied(reply: str) -> list[str]:
-    """Return the words of the phrases that a reply denies or takes back, for another of their kind or for none."""
+def _find_denied(reply: str) -> list[str]:
+    """Return the words of the phrases that a reply denies, or retracts with or without a replacement."""
     said = Reading(reply)
-    mentions = [mention for values in _kinds().values() for mention in weighed(said.clauses, said.mentions(values))]
+    mentions = [mention for values in _kinds().values() for mention in weigh_mentions(said.clauses, said.mentions(values))]
     return [
         " ".join(said.clauses[mention.clause].text[mention.start : mention.end].split())
         for mention in mentions
@@ -162,15 +164,15 @@ def _denied(reply: str) -> list[str]:
 
 
 def _without(text: str, phrases: Iterable[str]) -> str:
-    """Return spoken `text` with as many of the phrases left out, from its beginning."""
+    """Return spoken `text` without the given phrases, each removed once, from the beginning."""
     for phrase in phrases:
         text = text.replace(f" {phrase} ", " | ", 1)
     return text
 
 
 def _brings_another(reply: str, phrases: Sequence[str]) -> bool:
-    """Return whether a reply corrects itself at last and brings something that none of the phrases names."""
-    brought = _BRINGS.findall(plain(Reading(reply).corrected()))[-1:]
+    """Return whether a reply finally corrects itself and brings something that none of the phrases names."""
+    brought = _BRINGS.findall(plain(Reading(reply).find_correction()))[-1:]
     return any(not _first(f" {thing} ", phrases) for thing in brought)
 
 
@@ -180,13 +182,13 @@ _WEEKDAYS = {"mon": "monday", "fri": "friday"}
 _WEEKDAY = re.compile(r"\b(mon|fri) ")
 
 
-def _meant(reply: str, text: str) -> str:
-    """Return a reply in other words, ready for looking up phrases: its dates, its hours, and pairs of words of `text` as one."""
+def _prepare_reply(reply: str, text: str) -> str:
+    """Return a reply's dates and hours in uniform notation, and adjacent words of `text` joined in pairs, ready for looking up phrases."""
     pairs = (f"{one}{other}" for one, other in pairwise(text.split()) if len(one) > 2 < len(other))
-    return f" {' | '.join([*dates(reply), *hours(reply)])} | {' '.join(pairs)} "
+    return f" {' | '.join([*find_dates(reply), *find_hours(reply)])} | {' '.join(pairs)} "
 
 
-def _spoken(text: str) -> str:
+def _prepare_text(text: str) -> str:
     """Return `text` ready for looking up phrases: plain, with a space at both ends, "8 p.m." as "8pm" and "24th" as "24"."""
     text = re.sub(r"\b(\d\d?) ?([ap]) ?m\b", r"\1 \2m", plain(text))
     text = re.sub(r"(\d)(?:st|nd|rd|th)\b", r"\1", text)
@@ -195,20 +197,20 @@ def _spoken(text: str) -> str:
 
 
 def _present(text: str, phrases: Iterable[str]) -> list[str]:
-    """Return the forms of `phrases` that are in spoken `text`, longest first."""
+    """Return the forms of `phrases` that occur in spoken `text`, longest first."""
     forms = {form for phrase in phrases for form in _forms(phrase)}
     return sorted((form for form in forms if f" {form} " in text), key=lambda form: (-len(form), form))
 
 
 def _first(text: str, phrases: Iterable[str]) -> str | None:
-    """Return the first of `phrases` that is in spoken `text`."""
+    """Return the first of `phrases` that occurs in spoken `text`."""
     return next((phrase for phrase in phrases if any(f" {form} " in text for form in _forms(phrase))), None)
 
 
-@lru_cache(1024)  # the same few phrases are looked for in every reply
+@lru_cache(1024)  # every reply is searched for the same few phrases
 def _forms(phrase: str) -> frozenset[str]:
-    """Return the forms of a phrase: its last word in the singular and the plural."""
-    form = _spoken(phrase).strip()
+    """Return the forms of a phrase, with its last word in singular and plural."""
+    form = _prepare_text(phrase).strip()
     forms = {form, f"{form}s"}
     if form.endswith(("s", "sh", "ch", "x", "z")):
         forms.add(f"{form}es")
@@ -219,5 +221,5 @@ def _forms(phrase: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-def _listed(phrases: list[str]) -> str:
+def _join_phrases(phrases: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(phrases[:-1]), *phrases[-1:]]))

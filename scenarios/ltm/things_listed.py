@@ -1,4 +1,4 @@
-"""Reads the list of things that a reply gives: JSON of any keys, bullets, tables, records or prose."""
+"""Read a list of things and quantities from a reply: JSON with any keys, bullets, tables, records or prose."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, final
 
-from longspan.simulator.grading.dates import MONTHS
-from longspan.simulator.grading.labelled_lists import Called, called, labelled_json
-from longspan.simulator.grading.lenient_json import find_json
-from longspan.simulator.grading.matching import SMALL, is_slip, number, plain
-from longspan.simulator.grading.reading.items import items
-from longspan.simulator.grading.reading.layout import answering
-from longspan.simulator.grading.reading.lexicon import LEXICON, Stance
-from longspan.simulator.grading.reading.mentions import Mention, corrects
-from longspan.simulator.grading.reading.reading import Reading
-from longspan.simulator.grading.reading.splitting import Clause
-from longspan.simulator.grading.reading.values import Values
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.base.words import SMALL, number, plain
+from longspan.simulator.reading.dates import MONTHS
+from longspan.simulator.reading.labelled_lists import ListLabel, classify_label, find_labelled_lists
+from longspan.simulator.reading.matching import is_slip
+from longspan.simulator.reading.replies.layout import drop_asides
+from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
+from longspan.simulator.reading.replies.list_items import split_items
+from longspan.simulator.reading.replies.mentions import Mention, is_correction
+from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.splitting import Clause
+from longspan.simulator.reading.replies.values import Values
 
-__all__ = ["Entry", "singular", "thing_in", "things_listed"]
+__all__ = ["Entry", "fold_plural", "thing_in", "things_listed"]
 
 _ITEM = frozenset({"item", "name", "product", "article", "thing", "item name", "product name"})
 _QUANTITY = frozenset({"quantity", "qty", "amount", "count", "number", "num", "units", "how many"})
@@ -27,45 +28,47 @@ _MEASURES = frozenset(
     "a an the of some more each x bag bar bottle box bunch can carton head item jar loaf pack package packet pair pc pcs piece roll stick"
     " tin tube unit qty quantity".split()
 )
-"""Words, in the singular, that do not change which item is meant."""
+"""Words, in the singular, that do not change the item."""
 
 
 @final
 class Entry(NamedTuple):
-    """An item that an answer lists. `quantity` is None if the answer gives none that can be read."""
+    """An item in an answer. `quantity` is None if the answer gives none that is readable."""
 
     item: str
     quantity: float | None
 
 
 def things_listed(reply: str, things: Sequence[str]) -> dict[str, Entry]:
-    """Return the entries of the list that a reply settles on, by thing as `thing_in` returns it. `things`: those that are known.
+    """Return the entries of the list that a reply gives, by thing as returned by `thing_in`. `things`: the known ones.
 
-    Repeated things are summed, and those that come to zero or less are left out. Takes time linear in the reply and never raises.
+    Repeated things are summed, and those with a sum of zero or less are dropped. Runs in linear time and never raises.
     """
     things = tuple(dict.fromkeys(things))
-    reply = _TWICE.sub(r"\2", _ordered(answering(reply), things))
-    answered = _answered(reply, things)
-    return _consolidated(_amended(answered, reply, things) if answered else list(_written(_reckoned(reply), things)), things)
+    reply = _TWICE.sub(r"\2", _reorder_words(drop_asides(reply), things))
+    answered = _find_answer(reply, things)
+    return _sum_entries(
+        _amend_entries(answered, reply, things) if answered else list(_find_written(_keep_last_number(reply), things)), things
+    )
 
 
-def _amended(entries: list[Entry], reply: str, things: Sequence[str]) -> list[Entry]:
-    """Return the entries of a list in JSON with what the reply corrects behind it: "Correction: it is 3 screws"."""
-    said = Reading(_reckoned(reply[max((span.end for span in find_json(reply)), default=len(reply)) :]))
-    if not any(map(corrects, said.clauses)):
+def _amend_entries(entries: list[Entry], reply: str, things: Sequence[str]) -> list[Entry]:
+    """Return the entries of a JSON list with corrections that follow it: "Correction: it is 3 screws"."""
+    said = Reading(_keep_last_number(reply[max((span.end for span in find_json(reply)), default=len(reply)) :]))
+    if not any(map(is_correction, said.clauses)):
         return entries
     known = _keys(things)
-    amended = {_meant(thing_in(entry.item), known): entry for entry in _in_prose(said.text, things) if entry.quantity is not None}
-    return [entry for entry in entries if _meant(thing_in(entry.item), known) not in amended] + list(amended.values())
+    amended = {_match_thing(thing_in(entry.item), known): entry for entry in _in_prose(said.text, things) if entry.quantity is not None}
+    return [entry for entry in entries if _match_thing(thing_in(entry.item), known) not in amended] + list(amended.values())
 
 
-def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
-    """Return the entries of the last JSON list that the reply calls the current or the complete one or, without one, of the last list.
+def _find_answer(reply: str, things: Sequence[str]) -> list[Entry]:
+    """Return the entries of the last JSON list that the reply calls current or complete, or else of the last list.
 
-    Lists of past or removed items and the like come last, and before them objects without a list, all together.
+    Lists of past or removed items are the last resort. Without any list, all objects count together.
     """
     known = _keys(things)
-    found = [(item, entries) for item in labelled_json(reply) if (entries := list(_entries(item.value, known)))]
+    found = [(item, entries) for item in find_labelled_lists(reply) if (entries := list(_entries(item.value, known)))]
     lists = [(item.called, entries) for item, entries in found if isinstance(item.value, list) or _holds_entries(item.value)]
     if not lists:
         return [entry for _, entries in found for entry in entries]
@@ -73,7 +76,7 @@ def _answered(reply: str, things: Sequence[str]) -> list[Entry]:
     return next(entries for what, entries in reversed(lists) if _RANKS[what] == best)
 
 
-_RANKS = {Called.COMPLETE: 0, Called.CURRENT: 0, Called.NOTHING: 1, Called.PAST: 2, Called.OTHER: 3}
+_RANKS = {ListLabel.COMPLETE: 0, ListLabel.CURRENT: 0, ListLabel.NOTHING: 1, ListLabel.PAST: 2, ListLabel.OTHER: 3}
 
 
 def _holds_entries(value: Mapping[str, Any]) -> bool:
@@ -81,10 +84,12 @@ def _holds_entries(value: Mapping[str, Any]) -> bool:
 
 
 def _entries(value: Any, known: Collection[str]) -> Iterator[Entry]:
-    """Yield the entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings. An object's keys may be in
-    any language: the string that names a `known` thing is its item, and its last number the quantity."""
+    """Yield the entries in a JSON value: objects with an item, mappings of items to quantities, pairs, strings.
+
+    An object's keys may be in any language: the string that names a `known` thing is its item, and its last number the quantity.
+    """
     if isinstance(value, str):
-        yield from _spoken(value)
+        yield from _read_phrase(value)
     elif isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _quantity(value[1]) is not None:
         yield Entry(value[0], _quantity(value[1]))
     elif isinstance(value, list):
@@ -94,23 +99,23 @@ def _entries(value: Any, known: Collection[str]) -> Iterator[Entry]:
         said = {key: text for key, text in value.items() if isinstance(text, str)}
         items = [text for key, text in said.items() if plain(key) in _ITEM] or [text for text in said.values() if thing_in(text) in known]
         if not items:
-            yield from _mapped(value, known)
+            yield from _read_object(value, known)
             return
         counts = _counts(value)
-        yield from (Entry(entry.item, counts[-1] if counts else entry.quantity) for entry in _spoken(items[0]))
+        yield from (Entry(entry.item, counts[-1] if counts else entry.quantity) for entry in _read_phrase(items[0]))
 
 
 def _counts(value: Mapping[str, Any]) -> list[float]:
-    """Return the quantities in an object: those that it calls so, else its numbers."""
+    """Return the quantities in an object: the numbers under keys for quantities, or else all numbers."""
     found = [(plain(key) in _QUANTITY, count) for key, item in value.items() if (count := _quantity(item)) is not None]
     return [count for called_so, count in found if called_so] or [count for _, count in found]
 
 
-def _mapped(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]:
-    """Yield the entries of an object that is not an entry itself: those inside it, else its keys with their quantities."""
+def _read_object(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]:
+    """Yield the entries of an object that is not an entry itself: nested ones, or else its keys with their quantities."""
     inner = [(key, item) for key, item in value.items() if isinstance(item, (list, dict))]
     if len(inner) > 1:
-        ranks = {key: _RANKS[called(key)] for key, _ in inner}
+        ranks = {key: _RANKS[classify_label(key)] for key, _ in inner}
         best = min(ranks.values())
         inner = [(key, item) for key, item in inner if ranks[key] == best]
     for key, item in inner:
@@ -124,8 +129,8 @@ def _mapped(value: Mapping[str, Any], known: Collection[str]) -> Iterator[Entry]
         yield from (Entry(key, _quantity(count)) for key, count in value.items() if _quantity(count) is not None)
 
 
-def _spoken(text: str) -> Iterator[Entry]:
-    """Yield the entry that a string stands for: "3 carrots", "carrots (3)", "a broom", "broom"; none if it names nothing."""
+def _read_phrase(text: str) -> Iterator[Entry]:
+    """Yield the entry in a string, if any: "3 carrots", "carrots (3)", "a broom", "broom"."""
     if re.search(r"\d", bare := re.sub(r"\([^()]*\)", " ", text)):
         text = bare  # "2 cabbages (3 less 1)"
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", text)
@@ -150,21 +155,21 @@ def _quantity(value: Any) -> float | None:
     return whole if whole is not None else number(numbers[0]) if len(numbers) == 1 else None
 
 
-def _ordered(reply: str, things: Sequence[str]) -> str:
-    """Return a reply with the usual names of things that it calls by both their words in another order: "pegs for the tent"."""
-    return _paired(tuple(things)).sub(lambda match: f"{match[2]} {match[1]}", reply)
+def _reorder_words(reply: str, things: Sequence[str]) -> str:
+    """Return a reply with reordered two-word names restored: "tent pegs" for "pegs for the tent"."""
+    return _pair_pattern(tuple(things)).sub(lambda match: f"{match[2]} {match[1]}", reply)
 
 
 @lru_cache(maxsize=50)
-def _paired(things: Sequence[str]) -> re.Pattern[str]:
+def _pair_pattern(things: Sequence[str]) -> re.Pattern[str]:
     pairs = [thing.split() for thing in things if thing.count(" ") == 1]
     named = "|".join(rf"{re.escape(noun)}(?:e?s)?(?= (?:\w+ (?:\w+ )?|\(){re.escape(whose)}s?\b)" for whose, noun in pairs)
     whose = "|".join(re.escape(whose) for whose, _ in pairs)
     return re.compile(rf"\b({named}) (?:(?:for|of) (?:the |an? |your |my )?|\()({whose})s?\b\)?", re.IGNORECASE)
 
 
-def _reckoned(reply: str) -> str:
-    """Return a reply with the last of the numbers that it corrects or reckons with: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
+def _keep_last_number(reply: str) -> str:
+    """Return a reply with only the last number of corrections and calculations: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
     for pattern in (_CONCLUDED, _SERIES, _FOLLOWED, _AMENDED):
         reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
     return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
@@ -177,33 +182,36 @@ _SERIES: Final = re.compile(
     rf"{_A_NUMBER}(?:, ?(?:then )?{_A_NUMBER}){{1,20}},? (?:and )?(?:finally|lastly|then|now|in the end|at last) (?={_A_NUMBER}(?! [a-z]))",
     re.IGNORECASE,
 )
-"""How a quantity came to be what it is: "4, 6, 8 and finally 3"."""
+"""A quantity's history: "4, 6, 8 and finally 3"."""
 _CONCLUDED: Final = re.compile(rf"(?<=:)[^:;\n]{{1,80}}?(?:->|=>|=|\u2192|\u27a1)\s{{0,3}}(?={_A_NUMBER}[^\S\n]{{0,3}}(?:[;,.\n]|$))")
-"""What a line reckons before it gives the number."""
+"""A calculation before the result on a line."""
 _TAKEN_BACK: Final = (
     r"(?:(?:no|nope|wait|sorry|oops|rather|actually|correction|or rather|make (?:that|it)|i mean|scratch that)"
     r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}(?:(?:you|i) [a-z' ]{2,30}[:,;] ?)?"
 )
 _AMENDED: Final = re.compile(rf"{_A_NUMBER}[\s,;.:\u2026\u2013\u2014-]{{1,4}}{_TAKEN_BACK}(?={_A_NUMBER})", re.IGNORECASE)
 _IN_BRACKETS: Final = re.compile(rf"{_A_NUMBER}\s?\({_TAKEN_BACK}({_A_NUMBER})\)", re.IGNORECASE)
-"""A number that is taken back at once for another."""
+"""A number that is immediately corrected to another."""
 _FOLLOWED: Final = re.compile(
     rf"{_A_NUMBER}[\s,;(]{{0,3}}(?:->|=>|\u2192|\u27a1|(?:and )?(?:then|now|later|finally|in the end))\s{{0,3}}(?={_A_NUMBER}(?! [a-z]))",
     re.IGNORECASE,
 )
-"""A number that another one follows in time."""
+"""A number that is later replaced by another."""
 _RECKONED: Final = re.compile(
     rf"{_A_NUMBER}(\s[a-z]{{3,20}}(?:\s[a-z]{{3,20}})?(?=\s(?:minus|less|plus)\b))?(?:[\s,(]{{0,3}}(?:[-+\u2212\u2013]|minus|less|plus|and)\s{{0,2}}{_A_NUMBER}){{1,9}}"
     rf"[\s,)]{{0,3}}(?:=|so|makes|leaves|equals|is|are)\s{{0,2}}(?:that )?(?={_A_NUMBER})",
     re.IGNORECASE,
 )
-"""What a number is reckoned from."""
+"""The terms of a calculation."""
 
 
-def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
-    """Yield the entries of a list or a table that is not in JSON, or else the things that the text names and does not deny, each with the
-    number before it ("three lettuces", "2x cabbage") or behind it ("whisks (4)")."""
-    rows = items(reply)
+def _find_written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of a list or table that is not JSON, or else of prose.
+
+    In prose, things that are not denied count, with the number before them ("three lettuces", "2x cabbage") or after them ("whisks
+    (4)").
+    """
+    rows = split_items(reply)
     entries: list[Entry] = []
     known, now = _keys(things), _present(reply)
     for cells in rows:
@@ -214,28 +222,28 @@ def _written(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         if len(cells) == 1 and (several := _several(cells[0], known)):
             entries += several
             continue
-        entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _spoken(cell))
+        entries += (Entry(entry.item, counts[0] if counts else entry.quantity) for cell in named[:1] for entry in _read_phrase(cell))
     counted = 2 * sum(entry.quantity is not None for entry in entries) > len(entries)
     for entry in entries:
         said = set(plain(entry.item).split())
         speaks = (_NOTHING | _ITEM | _QUANTITY) & said or (entry.quantity is None and entry.item[-1:] in "!?.:;")
-        if not counted or not speaks or _meant(thing_in(entry.item), known) in known:
-            yield entry  # no heading, and no words before or behind the list
+        if not counted or not speaks or _match_thing(thing_in(entry.item), known) in known:
+            yield entry  # not a heading, nor a sentence around the list
     if not rows:
         yield from _in_prose(reply, things)
 
 
 def _present(reply: str) -> int:
-    """Return the number of the column that a table says has the quantities as they are now; one that no table has, if none does."""
+    """Return the index of a table's column with current quantities, or an index beyond all columns."""
     header = _HEADER.search(reply)
     titles = [plain(title) for title in header[1].strip().strip("|").split("|")] if header else []
     return next((at for at, title in enumerate(titles) if LEXICON.stance(title) == Stance.CURRENT or _LEFT.search(title)), len(reply))
 
 
 def _part(cell: str, known: Collection[str]) -> str:
-    """Return the part of a cell that counts a known thing, if another one says what it is for: "Greengrocer - 3 lettuces"."""
+    """Return the part of a cell that counts a known thing, without parts that describe it: "Greengrocer - 3 lettuces"."""
     parts = _PARTED.split(cell)
-    named = [part for part in parts if any(thing_in(entry.item) in known for entry in _spoken(part))]
+    named = [part for part in parts if any(thing_in(entry.item) in known for entry in _read_phrase(part))]
     if len(parts) < 2 or len(named) != 1:
         return cell
     counts = re.findall(r"\d{1,6}(?:\.\d{1,3})?", cell)
@@ -243,17 +251,17 @@ def _part(cell: str, known: Collection[str]) -> str:
 
 
 def _several(cell: str, known: Collection[str]) -> list[Entry]:
-    """Return the entries of a cell that counts several things: "Kitchen shop - 4 whisks, 1 bowl"; nothing if it does not."""
+    """Return the entries of a cell that counts several things: "Kitchen shop - 4 whisks, 1 bowl"; empty if it does not."""
     said = _PARTED.split(re.sub(r"\([^()]*\)", " ", cell))[-1]
-    found = [list(_spoken(part)) for part in _COUNTED.split(said)]
+    found = [list(_read_phrase(part)) for part in _COUNTED.split(said)]
     alike = all(len(each) == 1 and each[0].quantity is not None and len(each[0].item.split()) <= WORDS for each in found)
     entries = [entry for each in found for entry in each]
-    keys = [_meant(thing_in(entry.item), known) for entry in entries]
+    keys = [_match_thing(thing_in(entry.item), known) for entry in entries]
     return entries if len(entries) > 1 and alike and any(key in known for key in keys) and _NOTHING.isdisjoint(keys) else []
 
 
 WORDS: Final = 3
-"""The most words of a thing."""
+"""Maximum number of words in the name of a thing."""
 _COUNTED: Final = re.compile(r",\s{0,3}(?:and )?(?=\d{1,3}\s?x?\s[a-z])|\s(?:and|&|\+)\s(?=\d{1,3}\s?x?\s[a-z])", re.IGNORECASE)
 _HEADER: Final = re.compile(r"^(?=[^\n|]*\|)([^\n]*)\n[ \t]*\|?[ \t]*:?-{2,}", re.MULTILINE)
 _LEFT: Final = re.compile(r"\b(?:left|remaining|remains|total)\b")
@@ -261,10 +269,13 @@ _PARTED: Final = re.compile(r"\s+[-\u2013\u2014]\s+|:\s+")
 
 
 def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
-    """Yield the entries of a reply in prose. Of a thing that is named several times, those with a number count, and of a reply that says
-    where its conclusion begins, what comes after it."""
+    """Yield the entries of a reply in prose.
+
+    If a thing is mentioned several times, mentions with a number count. If the reply has a conclusion, only the text after its beginning
+    counts.
+    """
     values = Values(things, _ALSO)
-    said = Reading(_mended(reply, things))
+    said = Reading(_correct_things(reply, things))
     found: list[tuple[Mention, float | None]] = []
     each: float | None = None
     shared = {clause.sentence: number(every[1]) for clause in said.clauses if (every := _OF_EACH.search(clause.text))}
@@ -276,7 +287,7 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
         gone = _GONE.match(clause.text, mention.end)
         if clause.gap.strip() == ":" and LEXICON.pattern("gone").fullmatch(said.clauses[mention.clause - 1].text):
             continue  # "Removed: 3 carrots"
-        gone = gone if _left_over(said.clauses, mention) is None else None
+        gone = gone if _count_left(said.clauses, mention) is None else None
         if mention.how < Stance.DENIED and not (gone and (count is None or not gone["since"])):
             found.append((mention, count))
     counted = {mention.value for mention, count in found if count is not None}
@@ -293,9 +304,10 @@ def _in_prose(reply: str, things: Sequence[str]) -> Iterator[Entry]:
             yield Entry(other[2], number(other[1]))
 
 
-def _mended(reply: str, things: Sequence[str]) -> str:
-    """Return a short reply with slips of a letter in things put right."""
+def _correct_things(reply: str, things: Sequence[str]) -> str:
+    """Return a short reply with single wrong letters in things corrected."""
     words = list(_WORD.finditer(reply))
+    # In a long reply, a correct word is too easily mistaken for a misspelled thing.
     if len(words) > BRIEF:
         return reply
     known: dict[str, list[str]] = {}
@@ -316,11 +328,11 @@ def _mended(reply: str, things: Sequence[str]) -> str:
 
 
 BRIEF: Final = 60
-"""Words of a reply that may be short of a thing because of a slip of a letter."""
+"""Maximum number of words in a reply whose spelling is corrected."""
 
 
 def _since(clauses: Sequence[Clause], found: Sequence[Mention], values: Values) -> int:
-    """Return the number of the first mention after which a reply concludes, and names all things again; 0 if it does not."""
+    """Return the index of the first mention in a conclusion that names all things again, or 0."""
     every, named = {mention.value for mention in found}, set[str]()
     for at in range(len(found) - 1, 0, -1):
         named.add(found[at].value)
@@ -331,21 +343,21 @@ def _since(clauses: Sequence[Clause], found: Sequence[Mention], values: Values) 
 
 
 def _concludes(clause: Clause, values: Values) -> bool:
-    """Return whether what a clause says before it names a thing says that the list as it now is begins there."""
+    """Return whether the words of a clause before its first thing announce the current list."""
     found = values.find(clause.text)
     head = clause.text[: found[0].start] if found else clause.text
     return LEXICON.stance(head) == Stance.CURRENT or LEXICON.has("concluded", head)
 
 
 def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
-    """Return the number of a thing that a clause names: before it, else behind it."""
+    """Return the number that a clause gives for a thing, before it or else after it."""
     here = clauses[mention.clause]
     text = here.text
-    if (left := _left_over(clauses, mention)) is not None:
+    if (left := _count_left(clauses, mention)) is not None:
         return left
     if became := _BECAME.match(text, mention.end):
         return number(became[1])
-    before = _counted(text[max(0, mention.start - 40) : mention.start])
+    before = _trailing_number(text[max(0, mention.start - 40) : mention.start])
     if before is not None:
         return before
     following = clauses[mention.clause + 1 : mention.clause + 2] if _IS.fullmatch(text, mention.end) else ()
@@ -357,19 +369,19 @@ def _number(clauses: Sequence[Clause], mention: Mention) -> float | None:
     return number(behind[1]) if behind else None
 
 
-def _left_over(clauses: Sequence[Clause], mention: Mention) -> float | None:
-    """Return how many of a thing the sentence that names it says are left."""
+def _count_left(clauses: Sequence[Clause], mention: Mention) -> float | None:
+    """Return how much of a thing is left according to the sentence that names it."""
     sentence = clauses[mention.clause].sentence
     rest = [each.text for each in clauses[mention.clause + 1 : mention.clause + NEAR] if each.sentence == sentence]
     left = next((match for each in rest if (match := _LEFT_OVER.fullmatch(each))), None)
     return number(left[1] or left[2]) if left else None
 
 
-def _counted(before: str) -> float | None:
-    """Return the number that the words before a thing end with: "2x", "three", "half a dozen", "four bags of"."""
+def _trailing_number(before: str) -> float | None:
+    """Return the number at the end of the words before a thing: "2x", "three", "half a dozen", "four bags of"."""
     if _RANGE.search(before):
         return None
-    words = [word for word in before.split() if word in ("a", "an", "pair") or singular(word) not in _MEASURES]
+    words = [word for word in before.split() if word in ("a", "an", "pair") or fold_plural(word) not in _MEASURES]
     for many in (3, 2, 1):
         said = number(_TIMES.sub("", " ".join(words[-many:])))
         if said is not None:
@@ -386,7 +398,7 @@ _STANDS_AT: Final = re.compile(
     rf" (\d{{1,3}}|{'|'.join(SMALL)})(?: each| of each| apiece)?(?=$| when | after | since | because )"
 )
 _BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) (\d{{1,3}}|{'|'.join(SMALL)})\b")
-"""What the number before a thing was changed to: "the 3 leeks became 4"."""
+"""A changed number: "the 3 leeks became 4"."""
 _BEHIND: Final = re.compile(
     rf"(?:(?:the |its |their )?(?:quantity|amount|number|count) (?:is |of |needed is )?)?"
     rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
@@ -401,9 +413,9 @@ _LEFT_OVER: Final = re.compile(
     rf"|(?:leaves |(?:so|now) (?:now )?(?:it|that|there) (?:is|are|s|makes|leaves) (?:now |still )?)"
     rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them| in all| altogether)?)"
 )
-"""What tells how many of a thing are left: "so three are left"."""
+"""A statement of the remaining quantity: "so three are left"."""
 NEAR: Final = 4
-"""Clauses from the one that names a thing to that which tells how many are left."""
+"""Number of clauses to search for a thing's remaining quantity, counted from the clause that names it."""
 _OF_EACH: Final = re.compile(rf"\b(\d{{1,3}}|{'|'.join(SMALL)}) (?:of )?(?:each|apiece)\b$")
 _EACH: Final = re.compile(r"\beach\b")
 _GONE: Final = re.compile(r" (?P<since>(?:\w+ ){0,3})(?:gone|removed|off|deleted|dropped|struck)\b")
@@ -413,12 +425,12 @@ _OTHER: Final = re.compile(
     rf"(\d{{1,3}}|{'|'.join(SMALL[1:])}|an?|some) ((?:[^\W\d]{{2,20}} ){{0,3}}?[^\W\d]{{3,20}})"
     r"(?: (?:to|for|with|on|in|from|that|which|as) .*)?"
 )
-"""A thing that is enumerated with others and that no list has: "and 4 cups", "a mixing bowl to go with the whisks"."""
+"""An unknown thing in an enumeration: "and 4 cups", "a mixing bowl to go with the whisks"."""
 _NOTHING: Final = frozenset(
     "fewer less thing things item items piece pieces total all lot bit few more each list day nice note other others else entry entries"
     " change changes article articles product products good great happy further trip time".split()
 ).union(MONTHS)
-"""Words of what is enumerated with things and is none."""
+"""Words in an enumeration that are not things."""
 _ALSO: Final = {
     "elastic band": "rubber band",
     "plant pot": "flower pot",
@@ -431,7 +443,7 @@ _ALSO: Final = {
     "extension cable": "extension cord",
     "serviette": "napkin",
 }
-"""Other names of things on the list, as British or American English has them."""
+"""Synonyms of things on the list, such as British or American names."""
 
 
 @lru_cache(maxsize=50)
@@ -441,21 +453,21 @@ def _keys(things: Sequence[str]) -> Collection[str]:
 
 @cache
 def _others() -> Mapping[str, str]:
-    """Return the things that other names stand for, both as `thing_in` returns them."""
+    """Return the things for which synonyms stand, both in the form that `thing_in` returns."""
     return {thing_in(other): thing_in(thing) for other, thing in _ALSO.items()}
 
 
-def _meant(key: str, known: Collection[str]) -> str:
-    """Return the thing that another name or a slip of a letter stands for. `known`: things, as `thing_in` returns them."""
+def _match_thing(key: str, known: Collection[str]) -> str:
+    """Return the known thing that a synonym or a misspelling stands for. `known`: things in the form that `thing_in` returns."""
     return key if key in known else _others().get(key) or next((thing for thing in known if is_slip(key, thing)), key)
 
 
-def _consolidated(entries: list[Entry], things: Sequence[str]) -> dict[str, Entry]:
-    """Return the entries by item, repeated items summed and those that come to zero or less left out. `things`: those that are known."""
+def _sum_entries(entries: list[Entry], things: Sequence[str]) -> dict[str, Entry]:
+    """Return the entries by item. Repeated items are summed, and those with a sum of zero or less are dropped. `things`: the known ones."""
     sums: dict[str, Entry] = {}
     known = _keys(things)
     for entry in entries:
-        key = _meant(thing_in(entry.item), known)
+        key = _match_thing(thing_in(entry.item), known)
         before = sums.get(key, Entry(entry.item, 0))
         both = before.quantity is not None and entry.quantity is not None
         sums[key] = Entry(before.item, (before.quantity or 0) + (entry.quantity or 0) if both else None)
@@ -463,13 +475,13 @@ def _consolidated(entries: list[Entry], things: Sequence[str]) -> dict[str, Entr
 
 
 def thing_in(text: str) -> str:
-    """Return `text` in the singular and without packaging, so that two names of one item are equal: "rubberbands" and "rubber band"."""
-    singulars = [singular(word) for word in plain(text).split()]
+    """Return `text` in the singular and without packaging, so that variants of a name are equal: "rubberbands" and "rubber band"."""
+    singulars = [fold_plural(word) for word in plain(text).split()]
     return "".join([word for word in singulars if word not in _MEASURES] or singulars)
 
 
-def singular(word: str) -> str:
-    """Return a form that a noun and its plural share. It is not always a word ("knif")."""
+def fold_plural(word: str) -> str:
+    """Return a common form of a noun and its plural. It is not always a word ("knif")."""
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending, stem in (("ie", "y"), ("oe", "o"), ("she", "sh"), ("che", "ch"), ("xe", "x"), ("sse", "ss"), ("ve", "f"), ("fe", "f")):

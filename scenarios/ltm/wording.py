@@ -1,4 +1,4 @@
-"""The sentences of the suite `ltm`."""
+"""Message templates of the `ltm` suite."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["Wording"]
 
 @final
 class Wording(wording.Wording):
-    """The sentences of a scenario of the suite `ltm`."""
+    """Message templates of a scenario in the `ltm` suite."""
 
     folder: ClassVar[Path] = Path(__file__).parent / "templates"

@@ -1,1 +1,1 @@
-"""The scenarios of the suite `memory`: how an agent handles requests to forget, correct, keep apart or disbelieve."""
+"""The `memory` suite: how an agent handles requests to forget, correct, keep apart or disbelieve."""

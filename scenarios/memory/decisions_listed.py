@@ -1,4 +1,4 @@
-"""Reads a digest: which decisions a reply lists as standing, and which it marks as earlier, reversed or not taken."""
+"""Read a digest: which decisions a reply lists as current, and which it marks as earlier, reversed or never made."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, final
 
-from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import json_values, plain
-from longspan.simulator.grading.reading.layout import answering, laid_out, unmarked
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.mentions import corrects
-from longspan.simulator.grading.reading.splitting import clauses
-from longspan.simulator.grading.reading.values import Values, mended
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import json_values
+from longspan.simulator.reading.replies.layout import drop_asides, drop_markup, flatten_layout
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.mentions import is_correction
+from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.reading.replies.values import Values, correct_typos
 
-__all__ = ["listed"]
+__all__ = ["read_decisions"]
 
 _ASIDE: Final = re.compile(
     r"[(\[][^()\[\]]{0,300}[)\]]|\b(?:leaving out|excluding|without|omitting|except|apart from|not counting|other than|not including)\b.*",
@@ -25,7 +26,7 @@ _ASIDE: Final = re.compile(
 _QUOTED: Final = re.compile('["\u201c][^"\u201c\u201d\n]{25,400}["\u201d]')
 _QUOTE: Final = re.compile('["\u201c][^"\u201c\u201d\n]{1,400}["\u201d]')
 _BOLD: Final = re.compile(r"^\s{0,9}\*\*([^*\n]{1,80}?):?\*\*:?\s*$", re.MULTILINE)
-"""A line in bold, which is a heading."""
+"""A line in bold, which counts as a heading."""
 _ITEM: Final = re.compile(r"(?P<indent>[^\S\n]*)(?:[-*\u2022+]|\(?\d{1,3}[.):])[^\S\n]+(?=\S)")
 _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which)\b)|,\s\b(?=(?:not|never|only)\b)",
@@ -33,54 +34,54 @@ _CLAUSES: Final = re.compile(
 )
 _FULL_STOP: Final = re.compile(r"[.!?](?:\s+|$)")
 _STATUS: Final = re.compile(r"\n[^\S\n]+(?:status|state|note):[^\S\n]*([^\n]{1,80})", re.IGNORECASE)
-"""The line of a record that says how its decision stands."""
+"""The line of a record that gives the status of its decision."""
 _STANDS: Final = re.compile(r"\b(?:stands?|standing|decided|active|valid|in force|current)\b")
 _LEFT_ALONE: Final = re.compile(r"\bleav(?:e|es|ing) [^.;:!?\n]{1,60}? (?:alone|be|as it is|as they are)\b", re.IGNORECASE)
-"""What says that a decision was reversed: "leave the sandpit alone after all"."""
+"""A phrase that reverses a decision: "leave the sandpit alone after all"."""
 _DEED: Final = re.compile(
     r"(?:(?:we|you) (?:ll|will) )?(?:also )?(?:to )?"
     r"(?!(?:that|this|for|in|on|at|with|of|by|is|was|are|be|it|all|leave|keep)\b)[a-z]{3,12}(?: (?:up|out|in|off|down|away|apart))?"
     r" (?:the|a|an|our|your|new|some|another) (?!(?:rest|list|week|household|family|others|following|decisions|same)\b)"
     r"[a-z]{3,20}(?: [a-z]{2,20}){0,3}"
 )
-"""What a household may decide to do: "repaint the kitchen"."""
+"""Form of a possible household decision: "repaint the kitchen"."""
 _WAS_TALK: Final = re.compile(
     r"\b(?:ideas?|talk|talked about|discuss\w*|consider\w*|suggest\w*|propos\w*|mentioned|floated|mulled\w*|brought up|came up)\b"
     r"(?: (?!not\b|never\b|nothing\b|un\w|yet\b|without\b)\w+){0,6} (?:decided|agreed|settled|confirmed|approved|adopted)\b"
 )
-"""What says that an idea has become a decision since."""
+"""A phrase by which an idea became a decision: "the idea of a shed was approved"."""
 _ADDS: Final = re.compile(r"\b(?:forgot|forgotten|missed|missing|overlooked|left out|omitted|add|added|belongs|also)\b")
 """Words of a correction that adds a decision."""
 _LABEL: Final = re.compile(r"\W{0,3}\w+\s+[-\u2013\u2014]\s+|\W{0,3}\w+\s?[\u2013\u2014]\s?")
-"""A word before a dash, at the beginning of a line: "RESCINDED - "."""
+"""A word before a dash at the beginning of a line: "RESCINDED - "."""
 LONGEST: Final = 8
-"""The most words of an item of a list without marks."""
+"""Maximum number of words in an item of a list without bullets."""
 SLIPPED: Final = 5, 7
-"""Letters of the shortest word that is recognised with a slip of one of them, in an item of a few words and in other text."""
+"""Minimum length of a word that is recognised despite one wrong letter: in an item of a few words, and in other text."""
 SEVERAL: Final = 2
-"""The fewest lines of a list."""
+"""Minimum number of lines in a list."""
 _LONGEST_LEAD: Final = 300
-"""The most characters that are read of what leads up to a colon, so that many colons take no longer than one."""
+"""Maximum number of characters to read before a colon. Without it, a reply full of colons would take quadratic time."""
 _LEAST: Final = 3
-"""The words of the shortest item of a list that can be a decision."""
+"""Minimum number of words in a list item that can be a decision."""
 
 
 @final
 class _Entry(NamedTuple):
-    """A line of a reply or a string of its JSON; whether a heading marks it, and whether it is an item of a list."""
+    """A line of a reply or a string of its JSON; whether a heading marks it, and whether it is a list item."""
 
     text: str
     marked: bool
     item: bool
 
 
-def listed(reply: str) -> tuple[list[str], list[str]]:
-    """Return the decisions of the list that a reply says stand, and the items of its list that are none of these.
+def read_decisions(reply: str) -> tuple[list[str], list[str]]:
+    """Return the decisions that a reply lists as current, and the list items that are not known decisions.
 
-    An item does not stand if the reply calls it earlier, reversed, undecided or an idea, in the clause, a remark behind it or the heading
-    above it. What a line of its own corrects counts as corrected. Takes time linear in the reply and never raises.
+    A decision is not current if the reply calls it earlier, reversed, undecided or an idea: in the same clause, in a remark after it, or
+    in the heading above it. A separate line may correct the list. Runs in linear time and never raises.
     """
-    reply = answering(reply)
+    reply = drop_asides(reply)
     there: dict[str, None] = {}
     unknown: list[str] = []
     for entry in _entries(reply):
@@ -95,39 +96,39 @@ def listed(reply: str) -> tuple[list[str], list[str]]:
         if entry.item and not mentions and not entry.marked and len(plain(entry.text).split()) >= _LEAST and not _is_marked(entry.text):
             unknown.append(entry.text)
         elif len(mentions) >= SEVERAL and not entry.marked:
-            unknown += _enumerated(entry.text)
+            unknown += _find_enumerated(entry.text)
     return list(there), unknown
 
 
 def _corrects(text: str) -> bool:
-    """Return whether a line begins by taking back what was said before it."""
-    return any(map(corrects, clauses(f"({text[:_LONGEST_LEAD]}")[:2]))
+    """Return whether a line begins by correcting the lines before it."""
+    return any(map(is_correction, split_clauses(f"({text[:_LONGEST_LEAD]}")[:2]))
 
 
-def _enumerated(text: str) -> list[str]:
-    """Return what a sentence enumerates like its decisions, and is none."""
-    parts = clauses(text)
+def _find_enumerated(text: str) -> list[str]:
+    """Return the parts of a sentence that are enumerated like its decisions but are not known decisions."""
+    parts = split_clauses(text)
     return [
         part.raw
         for before, part in pairwise(parts)
         if part.link == "joint"
-        and _named(before.text)
-        and not _named(part.text)
+        and _find_decisions(before.text)
+        and not _find_decisions(part.text)
         and _DEED.fullmatch(part.text)
         and not _is_marked(part.text)
     ]
 
 
 def _entries(reply: str) -> Iterator[_Entry]:
-    """Yield the entries of a reply: its JSON if it has any that names something, or else its lines."""
+    """Yield the entries of a reply: the strings of its JSON if they name a decision, otherwise its lines."""
     in_json = [entry for value in json_values(reply) for entry in _values(value, False)]
-    if any(_named(entry.text) for entry in in_json):
+    if any(_find_decisions(entry.text) for entry in in_json):
         yield from in_json
         return
     below, bullets = False, None
-    text = _STATUS.sub(r" (\1)", unmarked(_BOLD.sub(r"\1:", _unquoted(reply))))
-    lines = _concluding(_applied(text.splitlines()))
-    alone = sum(_is_bare(line) and bool(_named(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
+    text = _STATUS.sub(r" (\1)", drop_markup(_BOLD.sub(r"\1:", _drop_quotations(reply))))
+    lines = _find_conclusion(_apply_changes(text.splitlines()))
+    alone = sum(_is_bare(line) and bool(_find_decisions(line)) for line in lines) >= SEVERAL and not any(map(_ITEM.match, lines))
     for line in lines:
         mark = _ITEM.match(line)
         text = (line[mark.end() :] if mark else line).strip("> \t")
@@ -141,13 +142,13 @@ def _entries(reply: str) -> Iterator[_Entry]:
             below = False
 
 
-def _unquoted(text: str) -> str:
-    """Return `text` without long quotations in lines that have words beside quotations."""
+def _drop_quotations(text: str) -> str:
+    """Return `text` without long quotations, except in lines that consist of quotations only."""
     return "\n".join(line if plain(_QUOTE.sub(" ", line)) in ("", "and") else _QUOTED.sub(" ", line) for line in text.split("\n"))
 
 
-def _applied(lines: list[str]) -> list[str]:
-    """Return the lines that a list of changes leaves: of those with a plus or a minus, each with a plus that no later minus takes back."""
+def _apply_changes(lines: list[str]) -> list[str]:
+    """Return the lines left by a list of changes in diff notation: a line with a plus stays unless a later minus removes it."""
     if not any(line.startswith("+") for line in lines):
         return lines
     last = {plain(line): line[:1] for line in lines if line[:1] in ("+", "-")}
@@ -155,17 +156,17 @@ def _applied(lines: list[str]) -> list[str]:
 
 
 def _is_bare(line: str) -> bool:
-    """Return whether a line without a mark may be the item of a list."""
+    """Return whether a line without a bullet may be a list item."""
     return len(line.split()) <= LONGEST and not _CLAUSES.search(line)
 
 
-def _concluding(lines: list[str]) -> list[str]:
-    """Return the lines below the last heading of a conclusion ("So:"), if they are a list: what comes before is how it was found."""
+def _find_conclusion(lines: list[str]) -> list[str]:
+    """Return the list below the last concluding heading ("So:"), if there is one. The lines before it only show the reasoning."""
     for at in range(len(lines) - 1, -1, -1):
         heading = _FULL_STOP.split(lines[at].strip())[-1]
         said = plain(heading)
         if _heads(heading, heading) and (LEXICON.has("concluded", said) or LEXICON.has("what is left", said)):
-            return lines[at + 1 :] if sum(bool(_named(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
+            return lines[at + 1 :] if sum(bool(_find_decisions(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
     return lines
 
 
@@ -178,7 +179,7 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
                 yield from _values(each, marked)
         case dict():
             marked = marked or any(_field_marks(key, each) for key, each in value.items())
-            naming = [isinstance(each, str) and bool(_named(each)) for each in value.values()]
+            naming = [isinstance(each, str) and bool(_find_decisions(each)) for each in value.values()]
             beside = any(naming)  # strings that name nothing are remarks then
             for (key, each), named in zip(value.items(), naming, strict=True):
                 if named or not (beside and isinstance(each, str)):
@@ -186,30 +187,32 @@ def _values(value: Any, marked: bool) -> Iterator[_Entry]:
 
 
 def _field_marks(key: str, value: Any) -> bool:
-    """Return whether a field of an object says that its decision does not stand: "status": "reversed", "stands": false."""
+    """Return whether a JSON field marks its decision as not current: "status": "reversed", "stands": false."""
     if isinstance(value, bool):
         return _heading_marks(key) if value else _STANDS.search(plain(key.replace("_", " "))) is not None
-    return isinstance(value, str) and not _named(value) and _is_marked(value)
+    return isinstance(value, str) and not _find_decisions(value) and _is_marked(value)
 
 
 def _heads(line: str, text: str) -> bool:
-    """Return whether a line is the heading of the lines after it."""
-    return (text.endswith(":") or line.strip().startswith("#")) and not _named(text)
+    """Return whether a line is a heading."""
+    return (text.endswith(":") or line.strip().startswith("#")) and not _find_decisions(text)
 
 
 def _heading_marks(heading: str) -> bool:
-    """Return whether a heading says that its list is not decided or no longer so: "Earlier decisions", "Not decided yet"."""
+    """Return whether a heading marks its list as undecided or outdated: "Earlier decisions", "Not decided yet"."""
     return _is_marked(_ASIDE.sub(" ", heading.replace("_", " ")))
 
 
 def _is_marked(text: str) -> bool:
-    said = _WAS_TALK.sub(" ", LEXICON.pattern("standing").sub(" ", plain(laid_out(text))))
+    said = _WAS_TALK.sub(" ", LEXICON.pattern("standing").sub(" ", plain(flatten_layout(text))))
     return LEXICON.has("not standing", said) and not LEXICON.has("decided now", said)
 
 
 def _mentions(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the decisions that a line names, each with whether it is marked: by its clause, by what leads up to it with a colon, or by a
-    remark behind it."""
+    """Yield the decisions that a line names, each with whether it is marked as not current.
+
+    The mark may be in the same clause, in words before a colon, or in a remark after the decision.
+    """
     text = _LEFT_ALONE.sub(" ", text)
     waiting: list[str] = []
     marked = leads = False
@@ -217,12 +220,12 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
     for end, following in _cuts(text):
         clause = text[at:end]
         at = following
-        if named := _named(clause):
+        if named := _find_decisions(clause):
             yield from ((deed, marked) for deed in waiting)
             waiting, marked = named, leads or _is_marked(clause)
         elif text[end:following] == ":" or (not begun and _LABEL.fullmatch(text[:following])):
             lead = text[max(begun, end - _LONGEST_LEAD) : end]
-            leads = not _named(lead) and _heading_marks(lead)
+            leads = not _find_decisions(lead) and _heading_marks(lead)
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True
@@ -233,24 +236,24 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each clause of `text` ends and where the next begins."""
+    """Yield the end of each clause of `text` and the start of the next one."""
     for cut in _CLAUSES.finditer(text):
         yield cut.start(), cut.end()
     yield len(text), len(text)
 
 
-def _named(text: str) -> list[str]:
-    """Return the decisions that `text` names, in the order of its words, with slips of a letter or without."""
+def _find_decisions(text: str) -> list[str]:
+    """Return the decisions that `text` names, in order. Tolerates one wrong letter a word."""
     said, (decisions, names) = plain(text), _decisions()
     few = len(said.split()) <= LONGEST
-    found = decisions.find(said) or decisions.find(mended(said, names, SLIPPED[not few]))
+    found = decisions.find(said) or decisions.find(correct_typos(said, names, SLIPPED[not few]))
     return list(dict.fromkeys(each.value for each in found))
 
 
 @cache
 def _decisions() -> tuple[Values, Sequence[str]]:
-    """Return the decisions by all their names, and these: "dining table" is also the "table for dining"."""
-    known: Sequence[Mapping[str, Any]] = words("decisions")
+    """Return a matcher for decisions under all their names, and the names. "dining table" also matches "table for dining"."""
+    known: Sequence[Mapping[str, Any]] = load_words("decisions")
     names = {name: each["deed"] for each in known for name in each["names"]}
     pairs = [(*name.split(), deed) for name, deed in names.items() if name.count(" ") == 1]
     others = {f"{noun} {joint} {whose}": deed for whose, noun, deed in pairs for joint in ("for", "for the", "of", "of the")}

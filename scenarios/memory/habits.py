@@ -1,4 +1,4 @@
-"""The habits that the scenario persona lets slip: remarks in passing, questions later, and rules for reading the replies."""
+"""The habits used by the persona scenario: remarks that reveal them, questions that depend on them, and rules for reading replies."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from datetime import date
 from random import Random
 from typing import Any, ClassVar, Final, NamedTuple, final
 
-from longspan.scenarios.shared.lists import words
-from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.grading.reading import values as readings
-from longspan.simulator.grading.reading.reading import Reading, settled_words, yours
-from longspan.simulator.grading.reading.subjects import Whole
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.reading.replies import values as readings
+from longspan.simulator.reading.replies.reading import Reading, settled_words, user_names
+from longspan.simulator.reading.replies.subjects import Whole
 
-__all__ = ["HABITS", "Asked", "Habit"]
+__all__ = ["HABITS", "Habit", "HabitQuestion"]
 
 Values = Mapping[str, str]
-"""Values filled into a message, by name."""
+"""Values to fill into a message, by name."""
 
 
-class Asked(NamedTuple):
-    """A habit as drawn: the values filled into the message that lets it slip, into the question for oneself and into the question for
-    somebody else; and the right answers to these two.
+class HabitQuestion(NamedTuple):
+    """A drawn habit: the values for the remark that reveals it and for two questions, with their right answers.
+
+    `own` and `right` belong to the question about the user, `other` and `wanted` to the question about another person.
     """
 
     said: Values
@@ -40,68 +42,68 @@ class Habit(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def draw(self, random: Random) -> Asked:
-        """Draw a habit and its questions. Whoever is asked for has another habit, which the question tells."""
+    def draw(self, random: Random) -> HabitQuestion:
+        """Draw a habit and its questions. The other person has a different habit, which the question states."""
 
     @abstractmethod
     def choices(self, values: Values) -> Sequence[str]:
-        """Return the possible answers to a question; nothing if it is not one of ours."""
+        """Return the possible answers to a question; empty if it is not a question of this habit."""
 
     @abstractmethod
-    def wanted(self, values: Values) -> str:
-        """Return the right answer for somebody else."""
+    def right_answer(self, values: Values) -> str:
+        """Return the right answer for the other person."""
 
     @abstractmethod
     def reply(self, choice: str, values: Values) -> str:
-        """Return the reply that makes a choice."""
+        """Return a reply that makes a choice."""
 
-    def settled(self, reply: str, values: Values) -> list[str]:
-        """Return the choices that a reply settles on: one if it answers, several if it hedges."""
+    def find_choices(self, reply: str, values: Values) -> list[str]:
+        """Return the choices that a reply gives: one if it answers, several if it hedges."""
         return settled_words(reply, self.choices(values))
 
 
 @final
 class Dish(Habit):
-    """An ingredient is avoided. Each bowl on offer lacks another of four."""
+    """The user avoids an ingredient. Each bowl on the menu lacks a different one of four ingredients."""
 
     name: ClassVar[str] = "dish"
 
-    def draw(self, random: Random) -> Asked:
-        ingredients = random.sample(words("habits")["ingredients"], 4)
+    def draw(self, random: Random) -> HabitQuestion:
+        ingredients = random.sample(load_words("habits")["ingredients"], 4)
         avoided, without = ingredients[:2]
         own, other = (_menu(random, ingredients) for _ in range(2))
-        return Asked(
+        return HabitQuestion(
             {"own": avoided},
             {"menu": own},
             {"who": _who(random), "without": without, "own": avoided, "menu": other},
-            _lacking(own, avoided),
-            _lacking(other, without),
+            _find_lacking(own, avoided),
+            _find_lacking(other, without),
         )
 
     def choices(self, values: Values) -> Sequence[str]:
         return list(_options(values["menu"]))
 
-    def wanted(self, values: Values) -> str:
-        return _lacking(values["menu"], values["without"])
+    def right_answer(self, values: Values) -> str:
+        return _find_lacking(values["menu"], values["without"])
 
     def reply(self, choice: str, values: Values) -> str:
         return f"{choice}."
 
-    def settled(self, reply: str, values: Values) -> list[str]:
-        return _chosen(reply, _options(values["menu"]), _whose(values))
+    def find_choices(self, reply: str, values: Values) -> list[str]:
+        return _find_choices(reply, _options(values["menu"]), _whose(values))
 
 
 @final
 class Seat(Habit):
-    """Only one place of six suits: a row and a side."""
+    """Only one of six seats suits the user, by row and side."""
 
     name: ClassVar[str] = "seat"
 
-    def draw(self, random: Random) -> Asked:
+    def draw(self, random: Random) -> HabitQuestion:
         places = [(row, side) for row in ROWS for side in SIDES]
         suits, wanted = random.sample(places, 2)
         own, other = (_seats(random, places) for _ in range(2))
-        return Asked(
+        return HabitQuestion(
             {"own": _place(suits)},
             {"seats": own},
             {"who": _who(random), "wanted": _place(wanted), "seats": other},
@@ -112,58 +114,60 @@ class Seat(Habit):
     def choices(self, values: Values) -> Sequence[str]:
         return list(_options(values["seats"]))
 
-    def wanted(self, values: Values) -> str:
+    def right_answer(self, values: Values) -> str:
         return _seat(values["seats"], values["wanted"])
 
     def reply(self, choice: str, values: Values) -> str:
         return f"{choice}."
 
-    def settled(self, reply: str, values: Values) -> list[str]:
+    def find_choices(self, reply: str, values: Values) -> list[str]:
         seats = _options(values["seats"])
         apart = "|".join(rf"{seat[:-1]}[ \u00a0-]{seat[-1]}" for seat in seats)
         joined = re.sub(rf"(?<!\d)(?:{apart})\b", lambda seat: seat[0][:-2] + seat[0][-1], reply)
-        return _chosen(joined, seats, _whose(values))
+        return _find_choices(joined, seats, _whose(values))
 
 
 @final
 class Unit(Habit):
-    """One unit is familiar. Something is given in a unit that nobody uses any more."""
+    """The user thinks in one unit. The question gives a quantity in an obsolete unit to be converted."""
 
     name: ClassVar[str] = "unit"
 
-    def draw(self, random: Random) -> Asked:
-        what = random.choice(list(words("habits")["measures"]))
-        measure = words("habits")["measures"][what]
+    def draw(self, random: Random) -> HabitQuestion:
+        what = random.choice(list(load_words("habits")["measures"]))
+        measure = load_words("habits")["measures"][what]
         own, wanted = random.sample(list(measure["units"]), 2)
         first, second = random.sample(list(measure["things"]), 2)
-        return Asked({"own": own, "what": what}, {"thing": first}, {"thing": second, "who": _who(random), "wanted": wanted}, own, wanted)
+        return HabitQuestion(
+            {"own": own, "what": what}, {"thing": first}, {"thing": second, "who": _who(random), "wanted": wanted}, own, wanted
+        )
 
     def choices(self, values: Values) -> Sequence[str]:
         return list(_measure(values).get("units", ()))
 
-    def wanted(self, values: Values) -> str:
+    def right_answer(self, values: Values) -> str:
         return values["wanted"]
 
     def reply(self, choice: str, values: Values) -> str:
         measure = _measure(values)
         return f"{measure['things'][values['thing']] / measure['units'][choice]:,.0f} {choice}."
 
-    def settled(self, reply: str, values: Values) -> list[str]:
+    def find_choices(self, reply: str, values: Values) -> list[str]:
         return _units(reply, self.choices(values))
 
 
 @final
 class Written(Habit):
-    """Dates are written in one way of four."""
+    """The user writes dates in one of four formats."""
 
     name: ClassVar[str] = "date"
 
-    def draw(self, random: Random) -> Asked:
-        own, wanted = random.sample(list(words("habits")["patterns"]), 2)
-        (first, second), years = random.sample(list(words("habits")["feasts"]), 2), [str(random.randint(2025, 2049)) for _ in range(2)]
+    def draw(self, random: Random) -> HabitQuestion:
+        own, wanted = random.sample(list(load_words("habits")["patterns"]), 2)
+        (first, second), years = random.sample(list(load_words("habits")["feasts"]), 2), [str(random.randint(2025, 2049)) for _ in range(2)]
         shown = date(random.randint(1990, 2019), random.randint(1, 9), random.randint(13, 28))
-        return Asked(
-            {"own": _written(shown, own)},
+        return HabitQuestion(
+            {"own": _format_date(shown, own)},
             {"feast": first, "year": years[0]},
             {"who": _who(random), "pattern": wanted, "feast": second, "year": years[1]},
             own,
@@ -171,71 +175,71 @@ class Written(Habit):
         )
 
     def choices(self, values: Values) -> Sequence[str]:
-        known = values["feast"] in words("habits")["feasts"] and re.fullmatch(r"20\d\d", values["year"])
-        return list(words("habits")["patterns"]) if known else []
+        known = values["feast"] in load_words("habits")["feasts"] and re.fullmatch(r"20\d\d", values["year"])
+        return list(load_words("habits")["patterns"]) if known else []
 
-    def wanted(self, values: Values) -> str:
+    def right_answer(self, values: Values) -> str:
         return values["pattern"]
 
     def reply(self, choice: str, values: Values) -> str:
-        return _written(_feast(values), choice)
+        return _format_date(_feast(values), choice)
 
-    def settled(self, reply: str, values: Values) -> list[str]:
-        reply = _unlabelled(reply)
+    def find_choices(self, reply: str, values: Values) -> list[str]:
+        reply = _drop_labels(reply)
         return [pattern for pattern, form in _forms(_feast(values)).items() if form.search(reply)]
 
 
 @final
 class Title(Habit):
-    """A title is used in writing to the user."""
+    """The user is addressed by a title."""
 
     name: ClassVar[str] = "title"
 
-    def draw(self, random: Random) -> Asked:
-        own, wanted = random.sample(words("habits")["titles"], 2)
-        first, second = random.sample(words("habits")["events"], 2)
-        other = {"wanted": wanted, "surname": random.choice(words("habits")["surnames"]), "event": second}
-        return Asked({"own": f"{_article(own)} {own}"}, {"event": first}, other, own, wanted)
+    def draw(self, random: Random) -> HabitQuestion:
+        own, wanted = random.sample(load_words("habits")["titles"], 2)
+        first, second = random.sample(load_words("habits")["events"], 2)
+        other = {"wanted": wanted, "surname": random.choice(load_words("habits")["surnames"]), "event": second}
+        return HabitQuestion({"own": f"{_article(own)} {own}"}, {"event": first}, other, own, wanted)
 
     def choices(self, values: Values) -> Sequence[str]:
-        return list(words("habits")["titles"])
+        return list(load_words("habits")["titles"])
 
-    def wanted(self, values: Values) -> str:
+    def right_answer(self, values: Values) -> str:
         return values["wanted"]
 
     def reply(self, choice: str, values: Values) -> str:
         return f"Dear {choice} {values.get('surname', 'X.')},"
 
-    def settled(self, reply: str, values: Values) -> list[str]:
-        short = {spelling: title for title, spelling in words("habits")["short"].items()}
+    def find_choices(self, reply: str, values: Values) -> list[str]:
+        short = {spelling: title for title, spelling in load_words("habits")["short"].items()}
         found = readings.Values(self.choices(values), short, forms=False).find(plain(reply))
-        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", the last is what the form is built on
+        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", only the last title counts
         begins = {each.start for each in found}
         return list(dict.fromkeys(value for value, end in ends if end + 1 not in begins))
 
 
 @final
 class Closing(Habit):
-    """Letters close with a phrase of one's own."""
+    """The user closes letters with a characteristic phrase."""
 
     name: ClassVar[str] = "closing"
 
-    def draw(self, random: Random) -> Asked:
-        own, wanted = random.sample(words("habits")["closings"], 2)
-        (to, matter), (for_to, for_matter) = random.sample(words("habits")["notes"], 2)
+    def draw(self, random: Random) -> HabitQuestion:
+        own, wanted = random.sample(load_words("habits")["closings"], 2)
+        (to, matter), (for_to, for_matter) = random.sample(load_words("habits")["notes"], 2)
         other = {"who": _who(random), "to": for_to, "matter": for_matter, "wanted": wanted}
-        return Asked({"own": own}, {"to": to, "matter": matter}, other, own, wanted)
+        return HabitQuestion({"own": own}, {"to": to, "matter": matter}, other, own, wanted)
 
     def choices(self, values: Values) -> Sequence[str]:
-        return list(words("habits")["closings"])
+        return list(load_words("habits")["closings"])
 
-    def wanted(self, values: Values) -> str:
+    def right_answer(self, values: Values) -> str:
         return values["wanted"]
 
     def reply(self, choice: str, values: Values) -> str:
         return f"Dear {values['to'].removeprefix('the ')}, {values['matter']}.\n{choice}"
 
-    def settled(self, reply: str, values: Values) -> list[str]:
+    def find_choices(self, reply: str, values: Values) -> list[str]:
         found = found_words(reply, self.choices(values))
         return found and [*found, *found_words(reply, USUAL)]
 
@@ -250,7 +254,7 @@ USUAL: Final = (
     "Regards",
     "Warm regards",
 )
-"""Other phrases that letters close with: nobody's own."""
+"""Common closing phrases that are no habit of any user."""
 HABITS: Final[Mapping[str, Habit]] = {habit.name: habit for habit in (Dish(), Unit(), Written(), Title(), Seat(), Closing())}
 
 ROWS: Final = {"front": "at the front", "middle": "in the middle", "back": "at the back"}
@@ -260,7 +264,7 @@ _OPTION = re.compile(r"(\w+) \(([^()]*)\)")
 
 
 def _who(random: Random) -> str:
-    return str(random.choice(words("habits")["who"]))
+    return str(random.choice(load_words("habits")["who"]))
 
 
 def _article(word: str) -> str:
@@ -268,11 +272,11 @@ def _article(word: str) -> str:
 
 
 def _options(text: str) -> dict[str, list[str]]:
-    """Return the offers in `text`: names, each with its features."""
+    """Return the options in `text`: their names, each with its features."""
     return {name: what.split(", ") for name, what in _OPTION.findall(text)}
 
 
-def _listed(random: Random, names: Sequence[str], contents: Sequence[Sequence[str]]) -> str:
+def _join_options(random: Random, names: Sequence[str], contents: Sequence[Sequence[str]]) -> str:
     shuffled = random.sample(contents, len(contents))
     *first, last = [f"{name} ({', '.join(what)})" for name, what in zip(names, shuffled, strict=True)]
     return f"{', '.join(first)} and {last}"
@@ -280,16 +284,16 @@ def _listed(random: Random, names: Sequence[str], contents: Sequence[Sequence[st
 
 def _menu(random: Random, ingredients: Sequence[str]) -> str:
     contents = [random.sample(rest, len(rest)) for each in ingredients for rest in [[other for other in ingredients if other != each]]]
-    return _listed(random, random.sample(words("habits")["bowls"], len(ingredients)), contents)
+    return _join_options(random, random.sample(load_words("habits")["bowls"], len(ingredients)), contents)
 
 
-def _lacking(menu: str, ingredient: str) -> str:
+def _find_lacking(menu: str, ingredient: str) -> str:
     return next((name for name, has in _options(menu).items() if ingredient not in has), "")
 
 
 def _seats(random: Random, places: Sequence[tuple[str, str]]) -> str:
     numbers = random.sample(range(11, 90), len(places))
-    return _listed(random, [f"{number}{random.choice('ABCD')}" for number in numbers], places)
+    return _join_options(random, [f"{number}{random.choice('ABCD')}" for number in numbers], places)
 
 
 def _place(place: tuple[str, str]) -> str:
@@ -309,14 +313,14 @@ _HAVE: Final = r"(?:all |both |each )?(?:also |still )?(?:have|contain|include|c
 
 
 def _whose(values: Values) -> Sequence[Whole]:
-    """Return whose choices do not count: those of others, if the user asks for nobody else."""
-    return [] if "who" in values else [yours([*(who.removeprefix("my ") for who in words("habits")["who"]), *words("people")])]
+    """Return the people whose choices do not count: everyone but the user, or none if the question is about another person."""
+    return (
+        [] if "who" in values else [user_names([*(who.removeprefix("my ") for who in load_words("habits")["who"]), *load_words("people")])]
+    )
 
 
-def _chosen(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Whole]) -> list[str]:
-    """Return the options that a reply settles on. An option does not count if the reply only describes it ("Vega; Rigel has sorrel") or
-    advises against it.
-    """
+def _find_choices(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Whole]) -> list[str]:
+    """Return the options that a reply chooses, without those that it only describes ("Vega; Rigel has sorrel") or advises against."""
     values = readings.Values(options, forms=False)
     settled = Reading(reply).of(values, *whose).values
     if len(settled) < 2:
@@ -326,6 +330,7 @@ def _chosen(reply: str, options: Mapping[str, Sequence[str]], whose: Sequence[Wh
     several = rf"(?:{one}(?:, {one}){{0,{most}}},? (?:and|or|&) {one}|\({one}(?:, {one}){{0,{most}}}\)|{one})"
     has = "|".join(map(re.escape, dict.fromkeys(each for what in options.values() for each in what)))
     what = rf"(?= (?!no\b|none\b|neither\b|[^.!?;\n]{{0,60}}\bwithout\b)(?:(?:it|them|that|this)\b|[^.!?;\n]{{0,60}}\b(?:{has})\b))"
+    # An answer that explains its choice names other options too. That is not a hedge, so descriptions are removed.
     explained = re.sub(
         rf"(?<!\bor ){one} {_HAS}{what}|{several} {_HAVE}{what}|{_AVOIDED} (?:the )?{several}",
         "they do",
@@ -363,12 +368,12 @@ _STONES: Final = re.compile(r"\d\s?(?:stones?|st\.?),? ?(?:and )?\d[\d.]{0,9}\s?
 
 
 def _measure(values: Values) -> Mapping[str, Any]:
-    """Return the measure that a question is about, its units and its things, both in one unit of physics; {} for an unknown thing."""
-    return next((each for each in words("habits")["measures"].values() if values["thing"] in each["things"]), {})
+    """Return the measure that a question is about, with its units and things in one common unit; {} if the thing is unknown."""
+    return next((each for each in load_words("habits")["measures"].values() if values["thing"] in each["things"]), {})
 
 
 def _units(reply: str, choices: Sequence[str]) -> list[str]:
-    """Return the units of a reply's figures; if it has no digits, the units that it names."""
+    """Return the units of the quantities in a reply, or the units that it names if it has no digits."""
     reply = _STONES.sub("1 stone", reply)
     found = [(match, list(_NAMES)[int((match.lastgroup or "u0")[1:])]) for match in _UNITS.finditer(reply)]
     found = [(match, unit) for match, unit in found if match["number"]] or found
@@ -379,29 +384,29 @@ def _units(reply: str, choices: Sequence[str]) -> list[str]:
 
 
 def _feast(values: Values) -> date:
-    month, day = words("habits")["feasts"][values["feast"]]
+    month, day = load_words("habits")["feasts"][values["feast"]]
     return date(int(values["year"]), month, day)
 
 
-def _written(day: date, pattern: str) -> str:
-    """Return a date as a pattern has it."""
-    how = words("habits")["patterns"][pattern]
+def _format_date(day: date, pattern: str) -> str:
+    """Return a date in a given format."""
+    how = load_words("habits")["patterns"][pattern]
     if how == "words":
         return f"{day.day} {month_name[day.month]} {day.year}"
     return {"year": f"{day:%Y-%m-%d}", "day": f"{day:%d/%m/%Y}", "month": f"{day:%m/%d/%Y}"}[str(how)]
 
 
 _LABELLED: Final = re.compile(r"\b(?:day|month|year)\W{1,4}(\w{1,9})" + 2 * r"\W{1,8}\b(?:day|month|year)\W{1,4}(\w{1,9})", re.IGNORECASE)
-"""A date whose parts are named: "Day: 17, month: March, year: 2030"."""
+"""A date with labelled parts: "Day: 17, month: March, year: 2030"."""
 
 
-def _unlabelled(reply: str) -> str:
-    """Return `reply` with dates whose parts are named as dates without these names."""
+def _drop_labels(reply: str) -> str:
+    """Return `reply` with the labels of date parts removed."""
     return _LABELLED.sub(lambda match: ("-" if "".join(match.groups()).isdecimal() else " ").join(match.groups()), reply)
 
 
 def _forms(day: date) -> Mapping[str, re.Pattern[str]]:
-    """Return how a date looks in each pattern, with any separators."""
+    """Return a pattern for a date in each format, with any separators."""
     y, m, d, apart = rf"(?:{day.year}|{day.year % 100})", f"0?{day.month}", f"0?{day.day}", r"\s?[-/.\u2011]\s?"
     month = rf"{month_name[day.month][:3]}[a-z]*\.?"
     forms = {
@@ -410,4 +415,6 @@ def _forms(day: date) -> Mapping[str, re.Pattern[str]]:
         "month": rf"{m}{apart}{d}{apart}{y}",
         "words": rf"{d}(?:st|nd|rd|th)?(?: of|\s?-)?\s?{month}(?:\s?-|,)?\s?{day.year}|{month}\s{d}(?:st|nd|rd|th)?,?\s{day.year}",
     }
-    return {pattern: re.compile(rf"(?<!\d)(?:{forms[how]})(?!\d)", re.IGNORECASE) for pattern, how in words("habits")["patterns"].items()}
+    return {
+        pattern: re.compile(rf"(?<!\d)(?:{forms[how]})(?!\d)", re.IGNORECASE) for pattern, how in load_words("habits")["patterns"].items()
+    }

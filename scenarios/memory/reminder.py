@@ -1,4 +1,4 @@
-"""Reminders: errands are to be recalled once their time has come, by the virtual clock; some are moved, some are cancelled."""
+"""Reminders: recall errands once they are due by the virtual clock. Some are moved, some cancelled."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 from pydantic import Field
 
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import ScenarioError
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import plain, some
-from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.values import Values, mended
+from longspan.simulator.reading.matching import join_some
+from longspan.simulator.reading.replies.layout import flatten_layout
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.values import Values, correct_typos
 
 __all__ = ["Reminder"]
 
 Kind = Literal["kept", "moved", "cancelled"]
 Entry = Mapping[str, Any]
-"""A message of the test, in its facts: `what` it does, its `text`, and for an errand its `thing`, the `days` until it and its `time`."""
+"""A message of the test as recorded in its facts.
+
+`what` it does, its `text`, and for an errand its `thing`, the number of `days` until it is due and its `time` of day."""
 
 TOLD: Final = 3
-"""The segments that tell, move and cancel errands."""
+"""Number of segments that set, move and cancel errands."""
 SLOTS: Final = (range(20, 28), range(50, 58))
-"""The days until reminders are due, for the soon ones and the late ones."""
+"""Days until a reminder is due, for early and for late errands."""
 QUIET: Final = range(2, 6)
-"""The days until the user is back for the first time, before anything is due."""
+"""Days until the user first returns, before anything is due."""
 AFTER: Final = 2
-"""The turns watched after the last message. Nothing may be said again in them."""
+"""Turns to watch after the last message. No reminder may be repeated in them."""
 
 
 @final
 class Reminder(Scenario):
-    """Reminders are due at dates: `kept` stay as they are, `moved` get another date, `cancelled` are called off.
+    """Set reminders for future dates: `kept` ones stay as they are, `moved` ones get another date, `cancelled` ones are called off.
 
-    Dates are weeks away; the virtual clock jumps past them. A reminder belongs in the first reply that the agent gives after its date,
-    to whatever message of whatever test, and in no other. A due one is right if it is said there and nowhere else: not early, at a
-    former date, late, or twice. A cancelled one is right if it is never said. The score is the share of due ones that are right, less
-    as much for each cancelled one that is said. To announce a reminder, or to say that one is cancelled, is not to remind.
+    Dates are weeks away, and the virtual clock jumps past them. A reminder belongs in the agent's first reply after its date, to any
+    message of any test, and in no other. A due reminder is right if it is given there and nowhere else: not early, at a former date,
+    late, or twice. A cancelled one is right if it is never given. The score is the share of due reminders that are right, minus the same
+    share for each cancelled one that is given. Announcing a reminder, or saying that one is cancelled, is not reminding.
     """
 
     name: ClassVar[str] = "reminder"
@@ -64,7 +67,7 @@ class Reminder(Scenario):
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
         kinds = ["kept"] * self.kept + ["moved"] * self.moved + ["cancelled"] * self.cancelled
-        things = random.sample(list(words("errands")), len(kinds))
+        things = random.sample(list(load_words("errands")), len(kinds))
         order = [number for number, kind in enumerate(kinds) for _ in range(1 if kind == "kept" else 2)]
         random.shuffle(order)
         slots = {number: random.sample(SLOTS, 2) for number in range(len(kinds))}
@@ -90,17 +93,17 @@ class Reminder(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return the score of naming one errand of the list whenever the user is back: the right one, at that time alone."""
-        return 1 / len(words("errands")) * (1 - 1 / len(words("errands"))) ** 2
+        """Return the score of naming one random errand each time the user returns: it must be the right one, at the right time only."""
+        return 1 / len(load_words("errands")) * (1 - 1 / len(load_words("errands"))) ** 2
 
     def guess(self, message: str) -> str | None:
         if Wording(self.name).read("greeting", message) is None:
             return None
-        return f"Hello. Reminder: {Random(message).choice(list(words('errands').values()))}."
+        return f"Hello. Reminder: {Random(message).choice(list(load_words('errands').values()))}."
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the rule, and the last line told about each errand: a time that was moved may be forgotten."""
-        errands = words("errands")
+        """Return the rule and the newest message about each errand. A superseded date may be forgotten."""
+        errands = load_words("errands")
         things = {entry["thing"] for segment in facts["segments"] for entry in segment if "thing" in entry}
         last = {thing: at for at, needle in enumerate(needles) for thing in things if errands[thing] in needle.text}
         return [(0,), *((at,) for at in last.values())]
@@ -108,7 +111,7 @@ class Reminder(Scenario):
     async def play(self, stage: Stage) -> None:
         diary = Diary()
         segments = stage.facts["segments"]
-        needles: dict[str, list[int]] = {}  # of the rule (""), and of each thing
+        needles: dict[str, list[int]] = {}  # by thing; "" is the rule
         for segment in segments:
             last = segment is segments[-1]
             for entry in segment:
@@ -119,18 +122,20 @@ class Reminder(Scenario):
                 due = diary.due(at)
                 if entry["what"] != "greeting":
                     needles.setdefault(entry.get("thing", ""), []).append(sum(map(len, needles.values())))
-                    await stage.say(_text(entry, at), ideal=_reminding("OK.", due))
+                    await stage.say(_text(entry, at), ideal=_add_reminders("OK.", due))
                 elif due or last:
                     needs = [needle for thing in ("", *(errand.thing for errand in due)) for needle in needles[thing]]
-                    await stage.ask(_text(entry, at), needs=needs if due else None, ideal=_reminding("Hello.", due))
+                    await stage.ask(_text(entry, at), needs=needs if due else None, ideal=_add_reminders("Hello.", due))
                 else:
                     await stage.say(_text(entry, at), needle=False, ideal="Hello.")
-            async for _ in stage.watch(turns=AFTER if last else None, amend=lambda count, ideal: _reminding(ideal, diary.due(stage.now))):
-                pass  # watched turns are recorded, and `grade` decides
+            async for _ in stage.watch(
+                turns=AFTER if last else None, amend=lambda count, ideal: _add_reminders(ideal, diary.due(stage.now))
+            ):
+                pass  # watching records the turns; `grade` evaluates them
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        diary, begun = _heard(facts, record.exchanges)
-        things = tuple(sorted({*diary.errands, *words("errands")}))
+        diary, begun = _hear_errands(facts, record.exchanges)
+        things = tuple(sorted({*diary.errands, *load_words("errands")}))
         asked = sorted((each for each in (*record.exchanges, *record.watched) if not each.told), key=lambda each: each.turn)
         replies = [_Read.of(each, things) for each in asked]
         verdicts = [_verdict(errand, replies, begun[errand.thing], set(diary.errands)) for errand in diary.errands.values()]
@@ -149,7 +154,7 @@ class Reminder(Scenario):
         )
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
-        """Return the share of reminders that are right, of each kind."""
+        """Return the share of right reminders of each kind."""
         kinds: dict[str, list[float]] = {}
         for item in (item for test in tests for item in test.items):
             if item.score is not None:
@@ -160,7 +165,7 @@ class Reminder(Scenario):
 @final
 @dataclass(slots=True)
 class Errand:
-    """An errand to be recalled, and its times: the last of `times` holds, unless it is cancelled."""
+    """An errand to be recalled. The last of its `times` is current, unless the errand is cancelled."""
 
     thing: str
     times: list[datetime] = field(default_factory=list)
@@ -174,15 +179,14 @@ class Errand:
 
 @final
 class Diary:
-    """The errands so far, as a perfect memory knows them."""
+    """The errands so far, as a perfect memory would know them."""
 
     def __init__(self) -> None:
         self.errands: dict[str, Errand] = {}
 
     def takes(self, entry: Entry, at: datetime) -> bool:
-        """Return whether a message still makes sense: nobody moves or cancels an errand that is over because another test made the clock
-        jump.
-        """
+        """Return whether a message still makes sense. An errand that is already over, because another test made the clock jump, is not
+        moved or cancelled."""
         return entry["what"] not in ("move", "cancel") or self.errands[entry["thing"]].times[-1] > at
 
     def hear(self, entry: Entry, at: datetime) -> None:
@@ -192,7 +196,7 @@ class Diary:
             self.errands[entry["thing"]].cancelled = True
 
     def due(self, at: datetime) -> list[Errand]:
-        """Return the errands to recall in a reply at that time, which counts as having done so."""
+        """Return the errands to recall in a reply at time `at`, and mark them as recalled."""
         due = [errand for errand in self.errands.values() if not (errand.cancelled or errand.recalled) and errand.times[-1] <= at]
         for errand in due:
             errand.recalled = True
@@ -200,31 +204,31 @@ class Diary:
 
 
 def _entry(random: Random, wording: Wording, what: str, thing: str) -> Entry:
-    """Return a message about an errand. Its text has a place for its time, which depends on when it is sent."""
-    values = {"do": words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
+    """Return a message about an errand. Its text has a placeholder for the due date, which depends on when it is sent."""
+    values = {"do": load_words("errands")[thing]} | ({} if what == "cancel" else {"when": "{when}"})
     return {"what": what, "thing": thing, "text": wording.say(random, what, **values)}
 
 
 def _parts(entries: Sequence[Entry], count: int) -> list[Sequence[Entry]]:
-    """Return entries in `count` parts, as equal as they can be, in order."""
+    """Divide entries into at most `count` consecutive parts of nearly equal size."""
     size = -(-len(entries) // count)
     return [entries[start : start + size] for start in range(0, len(entries), size)] if size else []
 
 
 def _segment(entries: Sequence[Entry], pause: timedelta, *, last: bool) -> Segment:
-    longest = datetime(2024, 9, 25)  # a Wednesday in September
+    longest = datetime(2024, 9, 25)  # Wednesday and September are the longest names
     tokens = sum(len(_text(entry, longest)) // 3 + 8 for entry in entries)  # English has over four letters a token
     return Segment(None, tokens, len(entries), pause=pause, watch=AFTER if last else "next")
 
 
 def _due(entry: Entry, at: datetime) -> datetime:
-    """Return the time of an errand that is told at another."""
+    """Return when an errand is due, given the time `at` which it was stated."""
     hour, minute = map(int, entry["time"].split(":"))
     return datetime.combine(at.date() + timedelta(days=entry["days"]), time(hour, minute))
 
 
 def _text(entry: Entry, at: datetime) -> str:
-    """Return a message as it is sent at a time."""
+    """Return a message as sent at a given time."""
     if "days" not in entry:
         return str(entry["text"])
     due, wording = _due(entry, at), Wording("reminder")
@@ -235,15 +239,15 @@ def _text(entry: Entry, at: datetime) -> str:
     return str(entry["text"]).replace("{when}", when)
 
 
-def _reminding(ideal: str, due: Sequence[Errand]) -> str:
+def _add_reminders(ideal: str, due: Sequence[Errand]) -> str:
     """Return an ideal reply with the reminders that belong in it."""
-    return "\n".join([ideal, *(f"Reminder: {words('errands')[errand.thing]}." for errand in due)])
+    return "\n".join([ideal, *(f"Reminder: {load_words('errands')[errand.thing]}." for errand in due)])
 
 
-def _heard(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
-    """Return the diary of somebody who heard the messages, and the turns that told the errands.
+def _hear_errands(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tuple[Diary, Mapping[str, int]]:
+    """Return the diary after the messages that were sent, and the turn when each errand was set.
 
-    Which messages were left out follows from when the others were said.
+    Messages that made no sense any more were left out; the times of the others determine which.
     """
     diary, begun = Diary(), dict[str, int]()
     left = iter(exchanges)
@@ -262,25 +266,28 @@ _SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [â
 _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
 """A list with its heading."""
 _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)
-"""A line of a reminder."""
+"""A line that starts with "Reminder:"."""
 _SAID = re.compile(
     r"\b(?:i|let me|this is|here is|here\W?s)\b(?: \w+| ?'(?:ll|d|m))?(?: \w+){0,2}? (?:remind|reminding|remember)"
     r" (?:you|me)(?: (?:now|that|of this|today))?:"
     r"|\b(?:my|a|your|one|the) reminders? (?:for (?:you|today)|now|of today|is|has come due|that is due|due):",
     re.IGNORECASE,
 )
-"""What leads up to a reminder that is given: "I shall remind you: ..."."""
+"""A phrase that introduces a reminder: "I shall remind you: ..."."""
 _REMARKS = re.compile(r"[()\[\]]")
 
 
 SLIPPED: Final = 7
-"""Letters of a thing's word that is recognised with a slip of one of them."""
+"""Minimum length of a word that is recognised despite one wrong letter."""
 
 
 @final
 class _Read(NamedTuple):
-    """A turn as a grader sees it: the things that its message names, those that its reply names (or the lines of reminders of anything
-    else), and those that it reminds of."""
+    """A turn as the grader sees it.
+
+    `asked`: things named in the message. `named`: things named in the reply, with the lines that remind of anything else. `recalled`:
+    things that the reply reminds of.
+    """
 
     turn: int
     sent_at: datetime
@@ -290,28 +297,31 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
-        named = _named(exchange.reply, things)
-        recalled = reminded(exchange.reply, things) if named else named
+        named = _find_things(exchange.reply, things)
+        recalled = find_reminded(exchange.reply, things) if named else named
         more = {
-            line.strip() for line in _REMINDS.findall(exchange.reply) if recalled and not _named(line, things) and not _is_none(plain(line))
+            line.strip()
+            for line in _REMINDS.findall(exchange.reply)
+            if recalled and not _find_things(line, things) and not _is_none(plain(line))
         }
-        return cls(exchange.turn, exchange.sent_at or datetime.min, _named(exchange.text, things), named | more, recalled)
+        return cls(exchange.turn, exchange.sent_at or datetime.min, _find_things(exchange.text, things), named | more, recalled)
 
 
-def reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
-    """Return the things that a reply reminds of: a sentence names them, and neither announces a reminder nor says that there is none."""
+def find_reminded(reply: str, things: tuple[str, ...]) -> AbstractSet[str]:
+    """Return the things that a reply reminds of: those in sentences that neither announce a reminder nor say that nothing is due."""
     found: set[str] = set()
-    if LEXICON.has("nothing due", plain(laid_out(reply))):
+    if LEXICON.has("nothing due", plain(flatten_layout(reply))):
         return found
-    for sentence in _SENTENCES.split(_LISTED.sub(_kept, _SAID.sub("Reminder:", laid_out(reply)))):
-        parts = [(_named(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
-        if not any(none and not named for named, none in parts):  # a remark without a name is about the whole sentence
+    for sentence in _SENTENCES.split(_LISTED.sub(_keep_rest, _SAID.sub("Reminder:", flatten_layout(reply)))):
+        parts = [(_find_things(part, things), _is_none(plain(part))) for part in _REMARKS.split(sentence)]
+        if not any(none and not named for named, none in parts):  # a remark that names nothing applies to the whole sentence
             found.update(*(named for named, none in parts if not none))
     return found
 
 
-def _kept(listed: re.Match[str]) -> str:
-    """Return the rest of a list with its heading: nothing if the heading announces the list, or says that there is none."""
+def _keep_rest(listed: re.Match[str]) -> str:
+    """Return a list with its heading, or nothing if the heading only announces reminders or says that nothing is due."""
+    # Otherwise a recap under "Upcoming reminders:" would count as reminding too early.
     return "" if _is_none(plain(listed["heading"])) else listed[0]
 
 
@@ -319,13 +329,13 @@ def _is_none(text: str) -> bool:
     return (LEXICON.has("announced", text) and not LEXICON.has("said now", text)) or LEXICON.has("called off", text)
 
 
-def _named(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
+def _find_things(text: str, things: tuple[str, ...]) -> AbstractSet[str]:
     """Return the things that `text` names, in any spelling."""
-    return {found.value for found in Values(things).find(mended(plain(text), things, SLIPPED))}
+    return {found.value for found in Values(things).find(correct_typos(plain(text), things, SLIPPED))}
 
 
 def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: AbstractSet[str]) -> Item:
-    """Return how an errand was recalled in the replies from turn `since` on, the turn that told it. `told`: all errands of the test."""
+    """Grade one errand over the replies from turn `since` on, when it was set. `told`: all errands of the test."""
     thing, due = errand.thing, errand.times[-1]
     replies = [each for each in replies if each.turn >= since]
     belongs = None if errand.cancelled else next((each for each in replies if each.sent_at >= due), None)
@@ -335,7 +345,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
     others = sorted(belongs.named - belongs.asked - told) if belongs is not None and in_time else []
     notes = [] if belongs is None else [f"{'said' if in_time else 'not said'} in turn {belongs.turn}"]
     if others:
-        notes.append(f"among things nobody asked for ({some(others, 2)})")
+        notes.append(f"among things nobody asked for ({join_some(others, 2)})")
     notes += elsewhere[:3] + ([f"{len(elsewhere) - 3} times more"] if len(elsewhere) > 3 else [])
     right = not elsewhere and (errand.cancelled or (in_time and not others))
     return Item(
@@ -348,7 +358,7 @@ def _verdict(errand: Errand, replies: Sequence[_Read], since: int, told: Abstrac
 
 
 def _how(errand: Errand, belongs: _Read | None, said: _Read) -> str:
-    """Say why a reminder in this turn is wrong."""
+    """Explain why a reminder in this turn is wrong."""
     if errand.cancelled:
         return f"said in turn {said.turn} though cancelled"
     if belongs is not None and said.turn > belongs.turn:

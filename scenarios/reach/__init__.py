@@ -1,1 +1,1 @@
-"""The suite `reach`: plain facts at every distance."""
+"""The `reach` suite: plain facts, recalled at every distance."""

@@ -1,4 +1,4 @@
-"""The ladder: at which places of the span facts are told and asked for, so that questions are spread over all distances."""
+"""Choose where facts are stated and asked for, so that the questions cover all distances evenly."""
 
 from __future__ import annotations
 
@@ -12,53 +12,55 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.script import LAST
 
-__all__ = ["NEAREST", "Layout", "Sizes", "distances", "layout"]
+__all__ = ["NEAREST", "Layout", "Sizes", "draw_layout", "spread_distances"]
 
 NEAREST: Final = 32
-"""Tokens of the nearest rung above asking at once: the message before."""
+"""Tokens between fact and question on the nearest rung, apart from questions asked in the same message: the fact is in the message
+before."""
 
 MESSAGE: Final = 28
-"""Tokens that a message of these tests takes with its reply, at least: with more, a tiny remark would fill up after each."""
+"""Lower bound for the tokens of a message and its reply. A larger bound would leave gaps after each message, each filled by a tiny
+remark."""
 
 STRETCH: Final = 6
-"""Messages that follow each other without filler, about."""
+"""Approximate number of consecutive messages without filler between them."""
 
 UNEVEN: Final = 2.5
-"""The standard deviation of the logarithm of the filler between two stretches. The more it varies, the better a window of messages is told
-from a window of tokens."""
+"""Standard deviation of the logarithm of the filler between two stretches. The more the filler varies, the better the test separates a
+limit in messages from a limit in tokens."""
 
 NEAR: Final = 0.1
-"""How far a question's distance may be from its rung, as a share of it."""
+"""Largest accepted difference between a question's distance and its rung, as a share of the rung."""
 
 SHORT: Final = 600
-"""Tokens up to which distances are short: these are placed first, since only neighbours will do."""
+"""Distances up to this many tokens are short. They are placed first, because only neighbouring slots can serve them."""
 
 LAYOUTS: Final = 30
-"""How many layouts are drawn at most, to take the one that best tells tokens from messages."""
+"""Maximum number of layouts to draw. The one that best separates tokens from messages is used."""
 
 MORE_LAYOUTS: Final = 100
-"""The same with paraphrased questions, which take places from the plain ones."""
+"""The same maximum for tests with paraphrased questions, which leave the plain ones fewer slots."""
 
 ENOUGH: Final = 1.25
-"""Of how many questions that tell them apart, on average over limits, no more layout is drawn."""
+"""Stop drawing layouts once this many questions, averaged over limits, separate tokens from messages."""
 
 LIMITS: Final = 12
-"""At how many limits in tokens a layout is judged."""
+"""Number of token limits used to evaluate a layout."""
 
 ROOMY: Final = 4000
-"""Tokens of the smallest span with paraphrased questions. In smaller ones they would take the room for filler. With four of them at 2,000
-tokens, a simulated window of tokens was named in none of 30 runs instead of 27, and with five at 3,000 in 19 instead of 30."""
+"""Smallest span in tokens that has paraphrased questions. In smaller spans they would use up the room for filler. With four of them at
+2,000 tokens, a simulated token window was identified in 0 of 30 runs instead of 27; with five at 3,000 tokens, in 19 instead of 30."""
 
 SURE: Final = 2
-"""Questions that tell a limit in tokens from any limit in messages: more of them are not needed."""
+"""Questions needed to separate a token limit from every message limit. Further ones add nothing."""
 
 FEW: Final = 10
-"""Of the pairs that are about as far apart as a rung asks for, one in so many are those with the fewest messages in between."""
+"""Of the pairs at about the right distance, one tenth counts as having the fewest (or the most) messages in between."""
 
 
 @final
 class Sizes(NamedTuple):
-    """How many questions a test asks, by strand, and how many of the facts are asked for at once."""
+    """Numbers of questions in a test, by strand, and of facts asked for in the message that states them (`at_once`)."""
 
     plain: int
     paraphrased: int
@@ -68,9 +70,9 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, span: int) -> Sizes:
-        """Return what a span in tokens has room for: 16 plain facts at 2,000 tokens, 45 at 8,000 and 64 from 12,700 on.
+        """Return the sizes for a span in tokens: 16 plain facts at 2,000 tokens, 45 at 8,000, and 64 from 12,700 on.
 
-        From ROOMY tokens on, there are about a third as many paraphrased questions: 7 at 4,000 tokens, 13 at 8,000 and 19 at most.
+        From ROOMY tokens on, paraphrased questions number about a third of the plain ones: 7 at 4,000 tokens, 13 at 8,000, at most 19.
         """
         plain = min(64, max(4, round(16 * (span / 2000) ** 0.75)))
         paraphrased = plain // 3 - 2 if span >= ROOMY else 0
@@ -78,22 +80,25 @@ class Sizes(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """How many messages the test says."""
+        """Number of messages in the test."""
         return 2 * (self.plain + self.paraphrased) + 3 * self.updates + 4 * self.lists + self.at_once
 
 
-def distances(number: int, span: int) -> list[float]:
-    """Return `number` distances in tokens, from NEAREST to nearly the span, evenly on a logarithmic scale. One alone is the furthest."""
+def spread_distances(number: int, span: int) -> list[float]:
+    """Return `number` distances in tokens, evenly spaced on a logarithmic scale from NEAREST to nearly the span.
+
+    If only one is requested, it is the largest.
+    """
     furthest = LAST * span
     nearest = min(NEAREST, furthest / 2)
     return [furthest * (nearest / furthest) ** (1 - step / max(1, number - 1)) if number > 1 else furthest for step in range(number)]
 
 
 def _places(messages: int, span: int, random: Random) -> list[float]:
-    """Return the places of `messages` messages in tokens, in order: the first at 0, the last at LAST of the span.
+    """Return the positions of `messages` messages in tokens, in order: the first at 0, the last at LAST of the span.
 
-    They come in stretches. The filler between two stretches is of very different lengths, so that distances in tokens are not just
-    distances in messages. Where the span has no room for filler, they follow each other.
+    Messages come in stretches, and the filler between stretches varies widely in length, so that distances in tokens do not follow from
+    distances in messages. Where the span has no room for filler, the messages follow each other directly.
     """
     stretches = max(2, round(messages / STRETCH))
     cuts = sorted(random.sample(range(1, messages), stretches - 1)) if messages > stretches else []
@@ -106,7 +111,7 @@ def _places(messages: int, span: int, random: Random) -> list[float]:
 
 @final
 class _Slots:
-    """The messages' places, of which each is taken once."""
+    """The positions of the messages. Each slot can be taken once."""
 
     def __init__(self, at: Sequence[float], random: Random) -> None:
         self._at = at
@@ -115,11 +120,11 @@ class _Slots:
         self._pairs = 0
 
     def pair(self, distance: float, before: int = 0, between: int = 0) -> tuple[int, ...]:
-        """Take two free slots about `distance` tokens apart, with `before` more in front of them and `between` more in between. Return all
-        of them in order.
+        """Take two free slots about `distance` tokens apart, and return all slots taken in order.
 
-        Of the pairs that are that far apart, one with few messages in between is taken, and the next time one with many: so distances in
-        messages do not follow from distances in tokens.
+        `before` more slots are taken in front of the pair and `between` more inside it. Among the pairs at the right distance, calls
+        alternate between one with few messages in between and one with many, so that distances in messages do not follow from distances
+        in tokens.
         """
         best: tuple[float, int, int] | None = None
         near: list[tuple[int, int]] = []
@@ -135,7 +140,7 @@ class _Slots:
                 if best is None or off < best[0]:
                     best = off, place, other
         if best is None:
-            raise ValueError(f"{len(free)} slots are left, of {2 + before + between} that are needed")
+            raise ValueError(f"{2 + before + between} slots are needed, but only {len(free)} are left")
         self._pairs += 1
         near.sort(key=lambda pair: (free[pair[1]] - free[pair[0]], pair))
         some = max(1, len(near) // FEW)
@@ -157,15 +162,17 @@ class _Slots:
         return first, last
 
     def rest(self) -> list[int]:
-        """Take all that are left, in random order."""
+        """Take all remaining slots, in random order."""
         left, self._free = self._free, []
         return self._random.sample(left, len(left))
 
 
 @final
 class Layout(NamedTuple):
-    """Where a test's messages lie: their places `at` in tokens, and the numbers of the messages of each fact, in order. The last one
-    asks. A message that tells and asks at once stands for itself."""
+    """Positions of a test's messages in tokens (`at`), and the message numbers of each fact in order, the question last.
+
+    `at_once` lists the messages that state a fact and ask for it.
+    """
 
     at: list[float]
     plain: list[tuple[int, ...]]
@@ -175,19 +182,21 @@ class Layout(NamedTuple):
     at_once: list[int]
 
     def unlike(self) -> float:
-        """Return how many questions about plain facts tell a limit in tokens from every limit in messages, on average over such limits,
-        where no more than SURE count."""
+        """Return how many plain questions separate a token limit from every message limit, averaged over token limits.
+
+        At most SURE questions count for each limit.
+        """
         tokens = [self.at[last] - self.at[first] for first, last in self.plain]
         filler = list(accumulate((after - before > 2 * MESSAGE for before, after in pairwise(self.at)), initial=0))
         messages = [last - first + filler[last] - filler[first] for first, last in self.plain]
         by_messages = [each for _, each in sorted(zip(messages, tokens, strict=True))]
         ordered = sorted(tokens)
         limits = [ordered[len(ordered) * step // (LIMITS + 1)] for step in range(1, LIMITS + 1)]
-        return fmean(min(SURE, _told_apart(by_messages, limit)) for limit in limits)
+        return fmean(min(SURE, _count_told_apart(by_messages, limit)) for limit in limits)
 
 
-def layout(sizes: Sizes, span: int, random: Random) -> Layout:
-    """Draw layouts, and return the one that best tells a window of tokens from a window of messages."""
+def draw_layout(sizes: Sizes, span: int, random: Random) -> Layout:
+    """Draw layouts and return the one that best separates a token window from a message window."""
     best = _layout(sizes, span, random)
     most = best.unlike()
     for _ in range(1, MORE_LAYOUTS if sizes.paraphrased else LAYOUTS):
@@ -204,21 +213,25 @@ def _layout(sizes: Sizes, span: int, random: Random) -> Layout:
     slots = _Slots(at, random)
     plain: list[tuple[int, ...]] = [slots.ends()]
     paraphrased: list[tuple[int, ...]] = []
-    others = [(paraphrased, distance) for distance in distances(sizes.paraphrased, span)]
-    rungs = [*((plain, distance) for distance in distances(sizes.plain, span)[:-1]), *others[:-1]]
-    # Only neighbours will do for short distances. The furthest pair needs messages near both ends, which the other strands would take.
+    others = [(paraphrased, distance) for distance in spread_distances(sizes.paraphrased, span)]
+    rungs = [*((plain, distance) for distance in spread_distances(sizes.plain, span)[:-1]), *others[:-1]]
+    # Short distances come first because only neighbouring slots serve them. So does the longest paraphrased one: it needs slots near both
+    # ends, which the other strands would take.
     for strand, distance in [*(rung for rung in rungs if rung[1] <= SHORT), *others[-1:]]:
         strand.append(slots.pair(distance))
-    lists = [slots.pair(distance, between=2) for distance in distances(sizes.lists, span)]
-    updates = [slots.pair(distance, before=1) for distance in distances(sizes.updates, span)]
+    lists = [slots.pair(distance, between=2) for distance in spread_distances(sizes.lists, span)]
+    updates = [slots.pair(distance, before=1) for distance in spread_distances(sizes.updates, span)]
     long = [rung for rung in rungs if rung[1] > SHORT]
     for strand, distance in random.sample(long, len(long)):
         strand.append(slots.pair(distance))
     return Layout(at, plain, paraphrased, updates, lists, slots.rest())
 
 
-def _told_apart(tokens: Sequence[float], limit: float) -> int:
-    """Return how many questions a window of `limit` tokens and the most similar window of messages treat differently. `tokens` are the
-    questions' distances, in the order of their distances in messages."""
+def _count_told_apart(tokens: Sequence[float], limit: float) -> int:
+    """Return how many questions a window of `limit` tokens and the most similar message window treat differently.
+
+    `tokens` are the questions' distances in tokens, sorted by their distances in messages.
+    """
     beyond = sum(each > limit for each in tokens)
+    # The running sum is the number of disagreements with a message window that ends after each question; the best window has the fewest.
     return min(accumulate((1 if each > limit else -1 for each in tokens), initial=len(tokens) - beyond))

@@ -1,4 +1,4 @@
-"""Reach: plain facts, each told in a sentence and asked for once, at distances from nothing at all to the whole span."""
+"""Reach: plain facts, each stated in one sentence and asked for once, at distances from zero to nearly the whole span."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, ROLES, UPDATES, classify, named, values
-from longspan.scenarios.reach.ladder import Layout, Sizes, layout
+from longspan.scenarios.reach.answers import KINDS, LISTS, PLAIN, ROLES, UPDATES, classify_answer, find_values, list_values
+from longspan.scenarios.reach.ladder import Layout, Sizes, draw_layout
 from longspan.scenarios.reach.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
-from longspan.simulator.contract.rungs import rung
+from longspan.simulator.contract.rungs import make_rung
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.filler.draws import listed
-from longspan.simulator.grading.matching import some
+from longspan.simulator.filler.draws import join_words
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Reach"]
 
@@ -31,20 +31,20 @@ Strand = Literal["plain facts", "paraphrased", "updates", "lists of three"]
 THREE: Final = 3
 
 STATEMENTS: Final[dict[Strand, int]] = {"plain facts": 1, "paraphrased": 1, "updates": 2, "lists of three": THREE}
-"""The number of messages that state a fact."""
+"""Number of messages that state a fact, by strand."""
 
 RESERVED: Final = 10
-"""People of each kind that paraphrased questions ask about. They are drawn anew for each kind, and the other strands leave them out, so
-that a question never has two right answers. A long test needs 4 of them and 16 others, so two such tests share no facts."""
+"""People reserved for paraphrased questions, for each kind of fact. They are drawn separately for each kind, and the other strands skip
+them, so that no question has two right answers. A long test needs 4 of them and 16 others, so two such tests share no facts."""
 
 PAUSES: Final = (timedelta(hours=2), timedelta(hours=9), timedelta(days=1), timedelta(days=3))
-"""Virtual time that may pass between two messages that are not said in one go."""
+"""Virtual time that may pass between two messages."""
 PAUSED: Final = 8
-"""A test pauses before one in so many of its messages."""
+"""On average, one message in this many comes after a pause."""
 
 
 class _Fact(NamedTuple):
-    """A question, and what is told for it: one value that counts, an old one and the one that replaced it, or three."""
+    """A fact to be recalled. `values` is one value, an old value and its replacement (updates), or three values (lists)."""
 
     strand: Strand
     kind: str
@@ -58,17 +58,17 @@ class _Fact(NamedTuple):
 
 @final
 class _Dealer:
-    """Deals facts. No person has two facts of a kind, and no two facts of a kind have the same values, as long as there are enough.
+    """Deals facts without repeating people or values within a kind, as long as there are enough.
 
-    No kind has the same person in paraphrased questions and in others, however many facts are dealt.
+    A person used in paraphrased questions of a kind never appears in its other questions, however many facts are dealt.
     """
 
     def __init__(self, random: Random) -> None:
         self._random = random
         roles = {kind: random.sample(list(ROLES), RESERVED) if kind in PLAIN else [] for kind in KINDS}
         self._roles = {kind: Deck[str](random, roles[kind]) for kind in KINDS}
-        self._people = {kind: Deck[str](random, [who for who in words("people") if who not in roles[kind]]) for kind in KINDS}
-        self._values = {kind: Deck[str](random, values(kind)) for kind in KINDS}
+        self._people = {kind: Deck[str](random, [who for who in load_words("people") if who not in roles[kind]]) for kind in KINDS}
+        self._values = {kind: Deck[str](random, list_values(kind)) for kind in KINDS}
 
     def facts(self, strand: Strand, kinds: Sequence[str], number: int) -> list[_Fact]:
         people = self._roles if strand == "paraphrased" else self._people
@@ -77,7 +77,7 @@ class _Dealer:
         for _ in range(number):
             kind = order.deal()
             drawn: list[str] = []
-            while len(drawn) < STATEMENTS[strand]:  # a deck that is shuffled anew may deal the same value again
+            while len(drawn) < STATEMENTS[strand]:  # a reshuffled deck may repeat a value
                 if (value := self._values[kind].deal()) not in drawn:
                     drawn.append(value)
             found.append(_Fact(strand, kind, people[kind].deal(), tuple(drawn)))
@@ -86,18 +86,18 @@ class _Dealer:
 
 @final
 class Reach(Scenario):
-    """State plain facts in a sentence each, and ask for each once, at a distance from a ladder that goes up to the span.
+    """State plain facts in a sentence each, and ask for each once, at distances up to the span.
 
-    The distances are even on a logarithmic scale, from the message before to nine tenths of the span. Some facts are asked for in the
-    message that states them. An agent that fails there cannot do the task, so its other answers say nothing about its memory.
+    The distances are evenly spaced on a logarithmic scale, from one message to nine tenths of the span. Some facts are asked for in the
+    message that states them: an agent that fails there cannot do the task, so its other answers say nothing about its memory.
 
-    Three more strands have ladders of their own. Paraphrased questions share no content word with the statement of their fact, so a search
-    for the same words does not find it; a span of less than 4,000 tokens has no room for them. Updates change a fact once, and the new
-    value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of all
-    strands that were asked later.
+    There are three more strands, each with its own ladder of distances. Paraphrased questions share no content word with the statement
+    of their fact, so lexical search does not find it; they need a span of at least 4,000 tokens. Updates change a fact once, and only
+    the new value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of
+    all strands that were asked later.
 
-    A reply is right if it settles on the value (see settled_words), and of a list, by the share of its three things that it names, less
-    a share for each other one.
+    A reply is right if it gives the value and no other (see settled_words). A list earns the share of its three things that the reply
+    names, less the same share for each wrong one.
     """
 
     name: ClassVar[str] = "reach"
@@ -105,6 +105,7 @@ class Reach(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"facts about people"})
     early: ClassVar[bool] = False
     ladder: ClassVar[bool] = True
+    # Version 2 added paraphrased questions. They take slots from the others, so the same seed makes other tests than before.
     version: ClassVar[int] = 2
 
     span: int = Field(default=8000, ge=500, le=10**9)
@@ -120,8 +121,8 @@ class Reach(Scenario):
 
     def _script(self, random: Random, dealer: _Dealer) -> Script:
         sizes = Sizes.of(self.span)
-        where = layout(sizes, self.span, random)
-        told = _placed(sizes, where, dealer)
+        where = draw_layout(sizes, self.span, random)
+        told = _place_facts(sizes, where, dealer)
         lines: list[Line] = []
         needles: dict[_Fact, list[int]] = {}
         said: dict[_Fact, list[int]] = {}
@@ -129,7 +130,7 @@ class Reach(Scenario):
         asked: list[dict[str, Any]] = []
         wording = Wording(self.name)
         for line, (slot, (fact, part)) in enumerate(sorted(told.items())):
-            text, asks = _said(wording, random, fact, part)
+            text, asks = _say_fact(wording, random, fact, part)
             said.setdefault(fact, []).append(line)
             needs = tuple(needles.get(fact, ())) if asks else None
             if asks:
@@ -140,13 +141,14 @@ class Reach(Scenario):
             pause = random.choice(PAUSES) if slot and not random.randrange(PAUSED) else timedelta(0)
             place = round(where.at[slot] / self.span, 6)
             lines.append(Line(text, _ideal(fact) if asks else "OK.", asks=asks, needle=not asks, needs=needs, at=place, pause=pause))
+        # Another placement would move the questions off their rungs.
         return Script(facts={"asked": asked}, lines=lines, keeps_places=True)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        return fmean(_chance(about["kind"], len(values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
+        return fmean(_chance(about["kind"], len(list_values(about["kind"]))) for about in facts["asked"] if not about["at_once"])
 
     def needed(self, facts: Mapping[str, Any], number: int, question: str, needles: Sequence[Exchange]) -> Sequence[Collection[int]]:
-        """Return the newest message alone where a value was changed."""
+        """Return only the newest message for a changed value."""
         wanted = super().needed(facts, number, question, needles)
         return wanted[-1:] if facts["asked"][number]["strand"] == "updates" else wanted
 
@@ -158,14 +160,14 @@ class Reach(Scenario):
             if all(wording.read(macro, question) is None for macro in macros):
                 continue
             if not stop:
-                return _sentence([random.choice(values(kind))])
+                return _sentence([random.choice(list_values(kind))])
             if (fact := wording.read(f"told_{kind}", f"{told}.")) is not None:
                 return _sentence([fact["value"]])
         return None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
         asked = facts["asked"]
-        items = [_item(about, answer, _heard(about, asked)) for about, answer in zip(asked, record.answers, strict=False)]
+        items = [_item(about, answer, _values_heard(about, asked)) for about, answer in zip(asked, record.answers, strict=False)]
         later = [item for item, about in zip(items, asked, strict=False) if not about["at_once"]]
         parts = [
             f"{strand}: {sum(item.score or 0 for item in group):.3g} of {len(group)}"
@@ -174,14 +176,14 @@ class Reach(Scenario):
         ]
         return Grade(
             score=fmean(item.score or 0 for item in later) if later else None,
-            reason=f"recalled {listed(parts)}",
+            reason=f"recalled {join_words(parts)}",
             turns=tuple(answer.turn for answer in record.answers),
             items=tuple(items),
         )
 
 
-def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
-    """Return each message of a layout: a fact and the number of its message; None for a fact that is asked for at once."""
+def _place_facts(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fact, int | None]]:
+    """Return the fact that each message is about and the message's number within it, or None if it also asks for the fact."""
     plain = dealer.facts("plain facts", PLAIN, sizes.plain + sizes.at_once)
     paraphrased = dealer.facts("paraphrased", PLAIN, sizes.paraphrased)
     lists, updates = dealer.facts("lists of three", LISTS, sizes.lists), dealer.facts("updates", UPDATES, sizes.updates)
@@ -194,8 +196,8 @@ def _placed(sizes: Sizes, where: Layout, dealer: _Dealer) -> dict[int, tuple[_Fa
     return said
 
 
-def _said(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
-    """Return the text of one of a fact's messages, and whether it asks."""
+def _say_fact(wording: Wording, random: Random, fact: _Fact, part: int | None) -> tuple[str, bool]:
+    """Return the text of one of a fact's messages, and whether it asks for the fact."""
     if fact.strand == "paraphrased":
         question = wording.say(random, f"paraphrased_{fact.kind}", who=ROLES[fact.who])
     else:
@@ -213,28 +215,30 @@ def _ideal(fact: _Fact) -> str:
 
 
 def _sentence(found: Sequence[str]) -> str:
-    text = listed(list(found))
+    text = join_words(list(found))
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _chance(kind: str, number: int) -> float:
-    """Return what a guess among a `number` of values is expected to earn. Of a list, it names as many things as pays best."""
+    """Return the expected score of a guess among `number` values. For lists, the guess names the number of things that scores best."""
     single = 1 / number
     if kind not in LISTS:
         return single
-    return max([single, *(_earned(guessed, number) for guessed in range(2, THREE + 1))])
+    return max([single, *(_guess_yield(guessed, number) for guessed in range(2, THREE + 1))])
 
 
-def _earned(guessed: int, number: int) -> float:
-    """Return what `guessed` things earn on average that are drawn from a `number` of things, of which THREE are right."""
+def _guess_yield(guessed: int, number: int) -> float:
+    """Return the expected score of guessing `guessed` of `number` things when THREE are right."""
     wrong = number - THREE
     ways = {right: comb(THREE, right) * comb(wrong, guessed - right) for right in range(guessed + 1)}
     return sum(way * max(0, 2 * right - guessed) for right, way in ways.items()) / (THREE * comb(number, guessed))
 
 
-def _heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the values of a question's kind that were stated before it, by the numbers of the lines. Early runs do not have these: then
-    nothing is known to have been stated."""
+def _values_heard(about: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the values of a question's kind that were stated before the question.
+
+    Empty for early runs, whose journals have no line numbers.
+    """
     if "lines" not in about:
         return frozenset()
     asks = about["lines"][-1]
@@ -252,18 +256,20 @@ def _strand(item: Item) -> str:
 
 
 def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> Item:
+    """Grade the reply to one question."""
     kind, expected = about["kind"], about["expected"]
-    found = named(answer.reply, kind, expected, about["who"])
+    found = find_values(answer.reply, kind, expected, about["who"])
     if kind in LISTS:
         right = sum(value in expected for value in found)
         score = max(0, right - (len(found) - right)) / THREE
     else:
         score = float(found == expected)
-    note = f"expected {some(expected)}, the reply settles on {some(found) or 'nothing'}"
+    note = f"expected {join_some(expected)}, the reply settles on {join_some(found) or 'nothing'}"
     if about["strand"] == "updates" and found == about["values"][:1]:
         note += ", the old value"
-    chance = _chance(kind, len(values(kind)))
-    return rung(
+    # The fit of recall curves needs two baselines: an agent that mixes up stated facts earns more than a guess among all values.
+    chance = _chance(kind, len(list_values(kind)))
+    return make_rung(
         f"{about['who']}: {kind}",
         about["strand"],
         score,
@@ -271,7 +277,7 @@ def _item(about: Mapping[str, Any], answer: Exchange, heard: frozenset[str]) -> 
         at_once=about["at_once"],
         chance=chance,
         heard=_chance(kind, len(heard)) if heard else chance,
-        outcome=classify(answer.reply, kind, about["values"], found, heard) if heard else "",
+        outcome=classify_answer(answer.reply, kind, about["values"], found, heard) if heard else "",
         note=note,
         turn=answer.turn,
     )

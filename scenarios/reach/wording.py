@@ -1,4 +1,4 @@
-"""The sentences of the suite `reach`."""
+"""Message templates of the `reach` suite."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["Wording"]
 
 @final
 class Wording(wording.Wording):
-    """The sentences of the suite `reach`."""
+    """Message templates of a scenario in the `reach` suite."""
 
     folder: ClassVar[Path] = Path(__file__).parent / "templates"

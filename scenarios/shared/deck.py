@@ -22,5 +22,6 @@ class Deck(Generic[Card]):
 
     def deal(self) -> Card:
         if not self._left:
+            # A copy, so that reshuffling does not depend on earlier deals. The order of random draws is part of what a seed means.
             self._left = self._random.sample(self._cards, len(self._cards))
         return self._left.pop()

@@ -1,4 +1,4 @@
-"""Plays scripts whose questions depend on when their lines were said."""
+"""Play scripts whose questions depend on the virtual times of earlier lines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ __all__ = ["play_timed"]
 
 
 async def play_timed(stage: Stage, question: Callable[[Line, Sequence[datetime]], str]) -> None:
-    """Say the script's lines. `question` returns the question to ask in place of a line, given the times of the lines that asked
-    nothing.
-    """
+    """Send the script's lines. `question` returns the question to ask in place of a line, given the times of the preceding statements."""
     times: list[datetime] = []
     for line, waits in stage.cues():
         if waits:

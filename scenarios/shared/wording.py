@@ -1,4 +1,4 @@
-"""A suite's sentences: a Jinja template for each scenario, with a macro for each kind of message."""
+"""Message templates of a suite: one Jinja template for each scenario, with one macro for each kind of message."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, ClassVar
 from jinja2 import Environment
 from jinja2.environment import TemplateModule
 
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
 __all__ = ["Wording"]
 
 
 @cache
 def _environment(folder: Path) -> Environment:
-    return environment(folder, trim_blocks=True, lstrip_blocks=True)
+    return make_environment(folder, trim_blocks=True, lstrip_blocks=True)
 
 
 class Wording:
-    """A scenario's sentences. Each line of a macro is a way to say the same thing; `say` picks one.
+    """A scenario's messages. Each line of a macro is one way to phrase the message; `say` picks one.
 
-    `<scenario>.j2` is looked up in `folder`, by default the class's, which is its suite's. Another folder gives the same tests in other
-    words.
+    The template `<scenario>.j2` is read from `folder`, by default the folder of the suite. Another folder gives the same tests in
+    different words.
     """
 
     folder: ClassVar[Path]
@@ -35,15 +35,15 @@ class Wording:
         self._macros = _environment(folder or self.folder).get_template(f"{scenario}.j2").module
 
     def say(self, random: Random, macro: str, /, **values: Any) -> str:
-        """Return one of the macro's lines, picked by `random`, with `values` filled in."""
+        """Return one of the macro's lines, chosen by `random`, with `values` filled in."""
         return random.choice(self.all(macro, **values))
 
     def all(self, macro: str, /, **values: Any) -> Sequence[str]:
-        """Return all of the macro's lines, with `values` filled in. `<br>` in a line is a line break of the message."""
-        return _lines(getattr(self._macros, macro)(**values)) if values else _unfilled(self._macros, macro)
+        """Return all of the macro's lines with `values` filled in. `<br>` becomes a line break in the message."""
+        return _lines(getattr(self._macros, macro)(**values)) if values else _macro_lines(self._macros, macro)
 
     def read(self, macro: str, /, message: str) -> dict[str, str] | None:
-        """Return the values that are filled in, by name, if `message` is one of the macro's lines; else None."""
+        """Return the filled-in values by name if `message` matches one of the macro's lines, else None."""
         for pattern in _patterns(self._macros, macro):
             if match := pattern.fullmatch(message):
                 return match.groupdict()
@@ -51,14 +51,14 @@ class Wording:
 
 
 @cache
-def _unfilled(macros: TemplateModule, macro: str) -> Sequence[str]:
+def _macro_lines(macros: TemplateModule, macro: str) -> Sequence[str]:
     """Return a macro's lines without values. They never change, so they are cached."""
     return _lines(getattr(macros, macro)())
 
 
 @cache
 def _patterns(macros: TemplateModule, macro: str) -> Sequence[re.Pattern[str]]:
-    """Return patterns of a macro's lines. A value is a group, within one line of the message."""
+    """Return a pattern for each of a macro's lines. Each value is a named group within one line of the message."""
     template = getattr(macros, macro)
     return [_pattern(line) for line in _lines(template(**{name: f"\0{name}\0" for name in template.arguments}))]
 

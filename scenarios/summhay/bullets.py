@@ -7,20 +7,20 @@ from statistics import fmean
 
 from longspan.scenarios.summhay.signs import CITED, without_citations
 
-__all__ = ["bullets", "citations", "length"]
+__all__ = ["find_citations", "mean_length", "split_bullets"]
 
 
-def bullets(summary: str) -> list[str]:
+def split_bullets(summary: str) -> list[str]:
     """Return the summary's bullets, in order."""
     return [line.strip() for line in summary.splitlines() if line.strip()]
 
 
-def citations(bullet: str) -> frozenset[int]:
+def find_citations(bullet: str) -> frozenset[int]:
     """Return the numbers that a bullet cites; -1 for a number with more digits than any document's."""
     numbers = (number.strip() for cited in CITED.findall(bullet) for number in cited.replace(" ", ",").split(","))
     return frozenset(int(number[-9:]) if len(number) < 10 else -1 for number in numbers if number)
 
 
-def length(summary: Sequence[str]) -> float:
-    """Return the mean number of words of bullets, without citations; 0 if there are none."""
+def mean_length(summary: Sequence[str]) -> float:
+    """Return the mean number of words in bullets, without citations; 0 without bullets."""
     return fmean(len(without_citations(bullet).split()) for bullet in summary) if summary else 0.0

@@ -1,7 +1,7 @@
-"""Checks a haystack before it is used (section 3.1).
+"""Check a haystack before use (section 3.1).
 
-Subtopics must differ, insights must be specific and not repeat each other, and every insight must be in the documents that it
-was planned for and in no others.
+Subtopics must differ, insights must be specific and distinct, and every insight must be in the documents planned for it and in no
+others.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from longspan.scenarios.summhay.haystack import Haystack, Insight
-from longspan.scenarios.summhay.signs import signs
+from longspan.scenarios.summhay.haystacks import Haystack, Insight
+from longspan.scenarios.summhay.signs import find_signs
 
-__all__ = ["MIN_SOURCES", "alike", "problems", "specific"]
+__all__ = ["MIN_SOURCES", "find_problems", "is_specific", "nearly_same_words"]
 
 ALIKE: Final = 0.75
-"""Two texts count as alike if the longer has at least this share of the words of the shorter."""
+"""Two texts count as alike if the longer one contains at least this share of the shorter one's words."""
 
 MIN_SOURCES: Final = 2
-"""The fewest documents of an insight: in only one it would be a needle."""
+"""Minimum number of documents for an insight. In a single document it would be a needle."""
 
 SMALL: Final = frozenset(
     "a about after an and are as at be by for from has have how in into is it its of on or that the their they this to was were what "
@@ -28,48 +28,48 @@ SMALL: Final = frozenset(
 )
 
 
-def alike(first: str, second: str) -> bool:
+def nearly_same_words(first: str, second: str) -> bool:
     """Return whether two texts have nearly the same words."""
     return _near(_content(first), _content(second))
 
 
 def _content(text: str) -> frozenset[str]:
-    return signs(text) - SMALL
+    return find_signs(text) - SMALL
 
 
 def _near(first: frozenset[str], second: frozenset[str]) -> bool:
     return len(first & second) >= ALIKE * max(1, min(len(first), len(second)))
 
 
-def specific(text: str) -> bool:
+def is_specific(text: str) -> bool:
     """Return whether an insight has a number, a date, or a name other than its first word."""
     return re.search(r"\d", text) is not None or re.search(r"(?<=[^.!?]\s)[A-Z][\w'-]+", text.strip()) is not None
 
 
-def problems(haystack: Haystack) -> list[str]:
-    """Return all problems of a haystack whose insights have signs, in words; empty if it can be used."""
+def find_problems(haystack: Haystack) -> list[str]:
+    """Return descriptions of all problems of a haystack whose insights have signs; empty if it is usable."""
     return [*_subtopics(haystack), *_insights(haystack), *_documents(haystack)]
 
 
 def _subtopics(haystack: Haystack) -> Iterator[str]:
     for first, second in combinations(haystack.subtopics, 2):
-        if first.name == second.name or alike(first.subtopic, second.subtopic):
+        if first.name == second.name or nearly_same_words(first.subtopic, second.subtopic):
             yield f"subtopics {first.name!r:.60} and {second.name!r:.60} are alike"
 
 
 def _insights(haystack: Haystack) -> Iterator[str]:
     insights = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
     for insight in insights:
-        if not specific(insight.text):
+        if not is_specific(insight.text):
             yield f"insight {insight.id} has no number, date or name"
         if len(haystack.sources[insight.id]) < min(MIN_SOURCES, len(haystack.documents)):
             yield f"insight {insight.id} is in too few documents"
-        if not insight.signs <= signs(insight.text):
+        if not insight.signs <= find_signs(insight.text):
             yield f"insight {insight.id} lacks some of its own signs"
-    yield from _repeated(insights)
+    yield from _find_repeats(insights)
 
 
-def _repeated(insights: Sequence[Insight]) -> Iterator[str]:
+def _find_repeats(insights: Sequence[Insight]) -> Iterator[str]:
     words = {insight.id: _content(insight.text) for insight in insights}
     for first, second in combinations(insights, 2):
         if first.signs & second.signs or _near(words[first.id], words[second.id]):
@@ -77,14 +77,14 @@ def _repeated(insights: Sequence[Insight]) -> Iterator[str]:
 
 
 def _documents(haystack: Haystack) -> Iterator[str]:
-    """A document must have all signs of its planned insights, and none of the others'."""
+    """Yield a problem for each document that lacks signs of a planned insight or contains signs of another."""
     insights = [insight for subtopic in haystack.subtopics for insight in subtopic.insights]
     texts: set[str] = set()
     for number, document in enumerate(haystack.documents, 1):
         if document.text in texts:
             yield f"document {number} is the same as another"
         texts.add(document.text)
-        present = signs(document.text)
+        present = find_signs(document.text)
         for insight in insights:
             planned = insight.id in document.insights
             if planned and not insight.signs <= present:

@@ -1,6 +1,6 @@
-"""Generates haystacks without a model.
+"""Generate haystacks without a model.
 
-Insights come from a grammar. Each has a name, a number and a date that occur nowhere else. They are planted in documents whose
+Insights come from a grammar. Each contains a name, a number and a date that occur nowhere else. They are inserted into documents whose
 other sentences are irrelevant.
 """
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, final
 
-from longspan.scenarios.shared.lists import words
-from longspan.scenarios.summhay.checks import MIN_SOURCES, problems
-from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.scenarios.summhay.checks import MIN_SOURCES, find_problems
+from longspan.scenarios.summhay.haystacks import Document, Domain, Haystack, Insight, Subtopic
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.reading.dates import MONTHS
 
-__all__ = ["PER_DOCUMENT", "generate", "plans"]
+__all__ = ["PER_DOCUMENT", "generate_haystack", "plan_documents"]
 
 DATA: Final = Path(__file__).parent / "data"
 
@@ -30,13 +30,13 @@ PER_DOCUMENT: Final[Mapping[Domain, tuple[int, int]]] = {"conversation": (2, 3),
 
 MIN_INSIGHTS: Final = 5
 MAX_INSIGHTS: Final = 8
-"""Insights of a subtopic: 6.75 on average in the paper."""
+"""Bounds for the number of insights of a subtopic. The paper has 6.75 on average."""
 
 DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 HEADS: Final = "Bar Cor Dal Fen Gar Hol Jor Kel Lor Mur Nor Pel Ras Sel Tor Ul Ver Wen Yar Zel".split()
 TAILS: Final = "vane dessa mond lick tiano berg quist nova rigen setti kova rup lund shaw maro doro veld".split()
-"""Parts of invented family names, so that a name identifies an insight."""
+"""Parts of invented family names. Each name identifies one insight."""
 
 
 @cache
@@ -44,19 +44,19 @@ def _grammar(domain: Domain) -> Any:
     return json.loads((DATA / f"{domain}.json").read_text("utf-8"))
 
 
-def generate(random: Random, *, domain: Domain, subtopics: int, documents: int, words: int, name: str) -> Haystack:
-    """Generate a haystack called `name` with so many `subtopics` and `documents` of about `words` words.
+def generate_haystack(random: Random, *, domain: Domain, subtopics: int, documents: int, words: int, name: str) -> Haystack:
+    """Generate a haystack called `name` with `subtopics` subtopics and `documents` documents of about `words` words.
 
-    Raises InputError if it fails its own checks, which no seed is known to do.
+    Raises InputError if it fails its own checks. No seed is known to do so.
     """
     writer = _Writer(random, domain, words)
     written = tuple(writer.subtopic(number, plan) for number, plan in enumerate(random.sample(writer.grammar["subtopics"], subtopics), 1))
-    planned = plans(random, written, documents, *PER_DOCUMENT[domain])
+    planned = plan_documents(random, written, documents, *PER_DOCUMENT[domain])
     texts = tuple(
         Document(f"d{number}", writer.document(plan), tuple(insight.id for insight in plan)) for number, plan in enumerate(planned, 1)
     )
     haystack = Haystack(name, domain, writer.topic["topic"], written, texts, generated=True)
-    if found := problems(haystack):
+    if found := find_problems(haystack):
         raise InputError(f"haystack {name}: {found[0]}; use another seed")
     return haystack
 
@@ -78,7 +78,7 @@ class _Writer:
         self._said: dict[str, str] = {}
 
     def subtopic(self, number: int, plan: Mapping[str, Any]) -> Subtopic:
-        """Return a subtopic with its insights, no two of them about the same thing."""
+        """Return a subtopic with its insights, each about a different thing."""
         count = self.random.randint(MIN_INSIGHTS, MAX_INSIGHTS)
         things = self.random.sample(plan["things"], count)
         frames = [plan["frames"][k % len(plan["frames"])] for k in range(count)]
@@ -88,21 +88,21 @@ class _Writer:
 
     def _insight(self, id: str, thing: str, frame: Sequence[str]) -> Insight:
         family, number, date = next(self._names), str(next(self._numbers)), next(self._dates)
-        values = {"who": f"{self.random.choice(words('names'))} {family}", "number": number, "date": date, "thing": thing}
-        text, self._said[id] = (_filled(sentence, values) for sentence in frame)
+        values = {"who": f"{self.random.choice(load_words('names'))} {family}", "number": number, "date": date, "thing": thing}
+        text, self._said[id] = (_fill_sentence(sentence, values) for sentence in frame)
         return Insight(id, thing.removeprefix("the "), text, frozenset({family.casefold(), number, date.casefold()}))
 
     def document(self, insights: Sequence[Insight]) -> str:
-        """Return about the requested number of words, with each insight said once, in random order."""
+        """Return a document of about the requested length that states each insight once, in random order."""
         order = self.random.sample(insights, len(insights))
         planted = [f"{self._said[insight.id]} {self.random.choice(self.grammar['replies'])}" for insight in order]
-        opening, closing = self._filled("openings"), self._filled("closings")
+        opening, closing = self._fill("openings"), self._fill("closings")
         missing = self._words - sum(len(text.split()) for text in (*planted, opening, closing))
         between: list[str] = []
         chatter: list[str] = []
         while missing > 0:
             chatter = chatter or self.random.sample(self.grammar["chatter"], len(self.grammar["chatter"]))
-            between.append(_filled(chatter.pop(), self._slots()))
+            between.append(_fill_sentence(chatter.pop(), self._slots()))
             missing -= len(between[-1].split())
         cuts = sorted(self.random.randrange(len(between) + 1) for _ in planted)
         parts = [between[begin:end] for begin, end in pairwise([0, *cuts, len(between)])]
@@ -113,31 +113,31 @@ class _Writer:
         """Join paragraphs into prose or a dialogue."""
         if self._domain == "news":
             return "\n\n".join(" ".join(sentences) for sentences in paragraphs)
-        speakers = self.random.sample(words("names"), 3)
+        speakers = self.random.sample(load_words("names"), 3)
         lines = list(chain.from_iterable(paragraphs))
         turns = [self.random.choice(speakers)]
         for _ in lines[1:]:
             turns.append(self.random.choice([speaker for speaker in speakers if speaker != turns[-1]]))
         return "\n".join(f"{speaker}: {line}" for speaker, line in zip(turns, lines, strict=True))
 
-    def _filled(self, kind: str) -> str:
-        return _filled(self.random.choice(self.grammar[kind]), self._slots())
+    def _fill(self, kind: str) -> str:
+        return _fill_sentence(self.random.choice(self.grammar[kind]), self._slots())
 
     def _slots(self) -> dict[str, str]:
         return {"work": self.topic["work"]} | {name: self.random.choice(values) for name, values in self.grammar["slots"].items()}
 
 
-def _filled(sentence: str, values: Mapping[str, str]) -> str:
-    """Return a sentence, capitalised, with its slots filled: {thing} as it is, {thing_} capitalised."""
+def _fill_sentence(sentence: str, values: Mapping[str, str]) -> str:
+    """Return a capitalised sentence with its slots filled: {thing} unchanged, {thing_} capitalised."""
     capitals = {f"{name}_": value[:1].upper() + value[1:] for name, value in values.items()}
     filled = sentence.format(**values, **capitals)
     return filled[:1].upper() + filled[1:]
 
 
-def plans(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
-    """Plan the insights of each document: about `deep` of each of `wide` subtopics, those in the fewest documents first.
+def plan_documents(random: Random, subtopics: Sequence[Subtopic], documents: int, wide: int, deep: int) -> list[list[Insight]]:
+    """Plan the insights of each document: about `deep` of each of `wide` subtopics, preferring those in the fewest documents.
 
-    With few documents it is more of each, so that every insight is in several documents.
+    With few documents, each gets more insights, so that every insight is in several documents.
     """
     deep = max(deep, 2 + ceil(MIN_SOURCES * sum(len(subtopic.insights) for subtopic in subtopics) / (documents * wide)))
     uses = {insight.id: 0 for subtopic in subtopics for insight in subtopic.insights}

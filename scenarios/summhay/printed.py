@@ -1,7 +1,7 @@
-"""The figures of the paper's Tables 2 and 3 and of its appendix on bias (Laban et al., 2024), for comparison with ours.
+"""Figures of the paper's Tables 2 and 3 and of its appendix on bias (Laban et al., 2024), for comparison with ours.
 
-They come from the authors' notebooks, over ten topics and 200 samples: the tables print the same as percentages, without
-Claude 3.5 Sonnet, which came later.
+They come from the authors' notebooks, over ten topics and 200 samples. The tables print the same figures as percentages, without Claude
+3.5 Sonnet, which was added later.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-__all__ = ["SAMPLES", "TOPICS", "bias", "result"]
+__all__ = ["SAMPLES", "TOPICS", "printed_bias", "printed_result"]
 
 TOPICS: Final = 10
 SAMPLES: Final = 200
-"""How many topics and annotated samples the figures are of."""
+"""Number of topics and of annotated samples behind the figures."""
 
 _RETRIEVERS: Final = ("random", "dwzhu/e5-base-4k", "vector", "keywords", "rerank3", "oracle", "")
 """The columns of the three tables below, by their names in the files; "": all documents."""
@@ -84,7 +84,7 @@ _JUDGES: Final = ("gpt-4o", "claude3-opus", "gemini-1.5-pro")
 
 
 @cache
-def _known() -> dict[tuple[str, str, str], float]:
+def _load_figures() -> dict[tuple[str, str, str], float]:
     known: dict[tuple[str, str, str], float] = {}
     for column, text in _RESULTS.items():
         for model, *values in map(str.split, text.strip().splitlines()):
@@ -96,11 +96,12 @@ def _known() -> dict[tuple[str, str, str], float]:
     return known
 
 
-def result(table: str, row: str, column: str, topics: int) -> float | None:
-    """Return the figure in a cell of the tables `results` and `positions`; None if there is none, or not of so many topics."""
-    return _known().get((table, row, column)) if topics == TOPICS else None
+def printed_result(table: str, row: str, column: str, topics: int) -> float | None:
+    """Return a figure of the tables `results` or `positions`, or None if it is not printed or was computed over another number of
+    topics."""
+    return _load_figures().get((table, row, column)) if topics == TOPICS else None
 
 
-def bias(row: str, column: str, samples: int) -> float | None:
-    """Return the figure in a cell of the table `bias`; None if there is none, or not of so many samples."""
-    return _known().get(("bias", row, column)) if samples == SAMPLES else None
+def printed_bias(row: str, column: str, samples: int) -> float | None:
+    """Return a figure of the table `printed_bias`, or None if it is not printed or was computed over another number of samples."""
+    return _load_figures().get(("bias", row, column)) if samples == SAMPLES else None

@@ -1,7 +1,7 @@
-"""Reproduces the paper's figures from published files.
+"""Reproduce the paper's figures from published files.
 
-Annotated samples give judges against annotators (Table 1) and the judges' preferences (appendix A.3). Topic files with summaries and
-evaluations give models and retrievers (Tables 2 and 3).
+Annotated samples yield judges against annotators (Table 1) and the judges' preferences (appendix A.3). Topic files with summaries and
+evaluations yield models and retrievers (Tables 2 and 3).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Final, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.scenarios.summhay import printed
-from longspan.scenarios.summhay.bullets import citations, length
-from longspan.scenarios.summhay.published import Evaluated, Topic, parsed, read_published
-from longspan.scenarios.summhay.scores import COVERED, Pooled, Scored, pooled, scored
+from longspan.scenarios.summhay.bullets import find_citations, mean_length
+from longspan.scenarios.summhay.joint_scores import COVERED, InsightScores, PooledScores, pool_scores, score_insight
+from longspan.scenarios.summhay.topic_files import EvaluatedInsight, Topic, parse_topic, read_published
+from longspan.simulator.base.agreement import pearson
 from longspan.simulator.base.errors import InputError, first_problem
+from longspan.simulator.base.files.file_io import parse_json
 from longspan.simulator.base.tables import Table
-from longspan.simulator.exchange.papers import Cell, Reproduction, Rules
-from longspan.simulator.files.reading import parse_json
-from longspan.simulator.judging.agreement import pearson
+from longspan.simulator.results.papers import Cell, Reproduction, Rules
 
-__all__ = ["judges", "read", "reproduce", "results"]
+__all__ = ["collect_judges", "pool_results", "read_files", "reproduce"]
 
 PAPER: Final = "summhay"
 
@@ -42,10 +42,10 @@ PREDICTIONS: Final = "predictions_"
 SUMMARY: Final = "summary_subtopic_"
 
 WHOLE: Final = "full context"
-"""The name, among retrievers, for summaries of the whole haystack."""
+"""Name, in place of a retriever, for summaries of the whole haystack."""
 
 SORTED: Final[Mapping[str, str]] = {"fl-ctxt-sort": "top", "fl-ctxt-middle": "middle", "fl-ctxt-rev-sort": "bottom"}
-"""The names of summaries of sorted haystacks, and where their relevant documents are."""
+"""Names of summaries of sorted haystacks, with the position of the relevant documents."""
 
 LEVELS: Final[Mapping[str, float]] = {
     "full_coverage": COVERED["full"],
@@ -57,7 +57,7 @@ LEVELS: Final[Mapping[str, float]] = {
 }
 
 
-class _Annotated(BaseModel):
+class _Annotation(BaseModel):
     """An annotation of an insight. `candidate_id` is a bullet's number from 0, as text, or "no_selection"."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -73,7 +73,7 @@ class _Sample(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    annotation: list[_Annotated]
+    annotation: list[_Annotation]
     summkey: str = ""
     summary: list[str] = []
 
@@ -95,18 +95,18 @@ class Row(NamedTuple):
 
     retriever: str
     model: str
-    scores: Pooled
+    scores: PooledScores
     words: float
 
 
 def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     """Compute the figures from files of annotated samples and topic files.
 
-    `rules` make no difference: the evaluations are recorded. Raises InputError for files that are not as published.
+    `rules` have no effect, because the evaluations are recorded. Raises InputError for files in another format.
     """
-    samples, topics = read(paths)
-    found = judges(samples)
-    rows = results(topics)
+    samples, topics = read_files(paths)
+    found = collect_judges(samples)
+    rows = pool_results(topics)
     if not found and not rows:
         raise InputError(f"{paths[0]}: neither judged samples nor topics with evaluated summaries found; give the published files")
     bias = list(_bias_cells(samples))
@@ -115,7 +115,7 @@ def reproduce(paths: Sequence[Path], rules: Rules) -> Reproduction:
     return Reproduction(cells=cells, tables=tables)
 
 
-def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
+def read_files(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
     """Read the annotated samples and the topics in files and folders. Raises InputError."""
     samples: list[_Sample] = []
     topics: list[Topic] = []
@@ -124,7 +124,7 @@ def read(paths: Sequence[Path]) -> tuple[list[_Sample], list[Topic]]:
         if content.lstrip()[:1] == b"[":
             samples += _samples(content, path)
         else:
-            topics.append(parsed(content, path))
+            topics.append(parse_topic(content, path))
     return samples, topics
 
 
@@ -147,7 +147,7 @@ def _samples(content: bytes, path: Path) -> list[_Sample]:
 # ---- Table 1: judges
 
 
-def judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
+def collect_judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
     """Return each judge's answers, by name, about all insights of all samples that it judged.
 
     Raises InputError if an annotated insight is missing, or for an unknown coverage.
@@ -157,26 +157,26 @@ def judges(samples: Sequence[_Sample]) -> dict[str, Judge]:
         extra = sample.model_extra or {}
         for name in (name for name in extra if name.startswith(PREDICTIONS)):
             where = f"sample {number}, {name}"
-            predicted = {answer.insight_id: answer for answer in _evaluated(extra[name], where)}
+            predicted = {answer.insight_id: answer for answer in _parse_evaluated(extra[name], where)}
             judge = found.setdefault(name.removeprefix(PREDICTIONS), Judge([], []))
             for annotated in sample.annotation:
                 answer = predicted.get(annotated.insight_id)
                 if answer is None:
                     raise InputError(f"{where}: says nothing about insight {annotated.insight_id:.60}, which was annotated")
                 judge.coverage.append((_level(annotated.coverage, where), _level(answer.coverage, where)))
-                judge.links.extend(_linked(annotated, answer))
+                judge.links.extend(_compare_links(annotated, answer))
     return found
 
 
-def _evaluated(value: Any, where: str) -> list[Evaluated]:
+def _parse_evaluated(value: Any, where: str) -> list[EvaluatedInsight]:
     try:
-        return [Evaluated.model_validate(answer) for answer in value]
+        return [EvaluatedInsight.model_validate(answer) for answer in value]
     except (ValidationError, TypeError) as error:
         why = first_problem(error) if isinstance(error, ValidationError) else "not a list"
         raise InputError(f"{where}: {why}") from None
 
 
-def _linked(annotated: _Annotated, answer: Evaluated) -> Iterator[bool]:
+def _compare_links(annotated: _Annotation, answer: EvaluatedInsight) -> Iterator[bool]:
     """Yield whether both name the same bullet, if the annotators selected one and the model named exactly one."""
     if type(answer.bullet_id) is int and annotated.candidate_id.isdecimal():
         yield annotated.candidate_id == str(answer.bullet_id - 1)
@@ -188,7 +188,7 @@ def _level(coverage: str, where: str) -> float:
     return LEVELS[coverage.lower()]
 
 
-def _measured(judge: Judge) -> tuple[float | None, float | None]:
+def _measure_judge(judge: Judge) -> tuple[float | None, float | None]:
     agreed = pearson([theirs for theirs, _ in judge.coverage], [own for _, own in judge.coverage])
     return agreed, fmean(judge.links) if judge.links else None
 
@@ -197,7 +197,7 @@ def _judge_cells(found: Mapping[str, Judge]) -> Iterator[Cell]:
     for name, judge in found.items():
         counts = (len(judge.coverage), len(judge.links))
         both = PRINTED.get(name, (None, None))
-        for column, ours, published, n in zip(("correlation", "link_accuracy"), _measured(judge), both, counts, strict=True):
+        for column, ours, published, n in zip(("correlation", "link_accuracy"), _measure_judge(judge), both, counts, strict=True):
             yield _cell("judges", name, column, ours, n, published)
 
 
@@ -205,8 +205,8 @@ def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
     if not found:
         return
     rows = []
-    for name, judge in sorted(found.items(), key=lambda each: -(_measured(each[1])[0] or 0)):
-        agreed, links = _measured(judge)
+    for name, judge in sorted(found.items(), key=lambda each: -(_measure_judge(each[1])[0] or 0)):
+        agreed, links = _measure_judge(judge)
         both = PRINTED.get(name, (None, None))
         counts = str(len(judge.coverage)), str(len(judge.links))
         rows.append([name, _share(agreed), _share(both[0]), counts[0], _share(links), _share(both[1]), counts[1]])
@@ -219,10 +219,10 @@ def _judge_tables(found: Mapping[str, Judge], samples: int) -> Iterator[Table]:
 
 
 def _bias_cells(samples: Sequence[_Sample]) -> Iterator[Cell]:
-    """Yield, for each judge, by how much its mean coverage is above the annotators', by the model that wrote the summary.
+    """Yield how much each judge's mean coverage exceeds the annotators', by the model that wrote the summary.
 
     `mean` is over these models. `length-difference` and `length-score` are the correlations of that difference, and of the judge's
-    coverage, with the words of a bullet, over the samples.
+    coverage, with the words in a bullet, over the samples.
     """
     judges_ = dict.fromkeys(name for sample in samples for name in sample.model_extra or {} if name.startswith(PREDICTIONS))
     for name in judges_:
@@ -239,18 +239,20 @@ def _bias_cells(samples: Sequence[_Sample]) -> Iterator[Cell]:
             figures["length-difference"] = pearson([own - theirs for own, theirs in means], words), len(judged)
             figures["length-score"] = pearson([own for own, _ in means], words), len(judged)
         column = name.removeprefix(PREDICTIONS)
-        yield from (_cell("bias", row, column, ours, n, printed.bias(row, column, len(samples))) for row, (ours, n) in figures.items())
+        yield from (
+            _cell("bias", row, column, ours, n, printed.printed_bias(row, column, len(samples))) for row, (ours, n) in figures.items()
+        )
 
 
 def _means(sample: _Sample, judge: str) -> tuple[float, float]:
     """Return the mean coverage of a sample's insights by a judge and by its annotators."""
-    predicted = {answer.insight_id: answer.coverage for answer in _evaluated((sample.model_extra or {})[judge], judge)}
+    predicted = {answer.insight_id: answer.coverage for answer in _parse_evaluated((sample.model_extra or {})[judge], judge)}
     own = fmean(_level(predicted[annotated.insight_id], judge) for annotated in sample.annotation)
     return own, fmean(_level(annotated.coverage, judge) for annotated in sample.annotation)
 
 
 def _words(bullets: Sequence[str]) -> float:
-    """Return the words of a bullet as the authors count them: blanks and one more, of all bullets, by their number."""
+    """Return the mean words in a bullet as the authors count them: all blanks plus one, divided by the number of bullets."""
     return (re.sub(r"\s{2,}", " ", "\n".join(bullets)).count(" ") + 1) / len(bullets)
 
 
@@ -275,7 +277,7 @@ def _in_brackets(whole: int, number: int, what: str) -> str:
 
 
 def _beside(cell: Cell | None) -> str:
-    """Return our figure, and the printed one in brackets if there is one."""
+    """Return our figure, followed by the printed one in brackets if there is one."""
     if cell is None or cell.ours is None:
         return ""
     return f"{cell.ours:.3f}" + (f" ({cell.published:g})" if cell.published is not None else "")
@@ -284,12 +286,12 @@ def _beside(cell: Cell | None) -> str:
 # ---- Tables 2 and 3: models and retrievers
 
 
-def results(topics: Sequence[Topic]) -> list[Row]:
+def pool_results(topics: Sequence[Topic]) -> list[Row]:
     """Return each model's scores with each retriever, pooled over all insights of all topics.
 
     Raises InputError for an evaluation whose summary is missing.
     """
-    every: dict[str, list[Scored]] = {}
+    every: dict[str, list[InsightScores]] = {}
     words: dict[str, list[float]] = {}
     for read in topics:
         sources: dict[str, set[int]] = {}
@@ -302,31 +304,31 @@ def results(topics: Sequence[Topic]) -> list[Row]:
                 if summary is None:
                     raise InputError(f"topic {read.topic:.60}: {name} was evaluated, but its summary is missing")
                 where = f"topic {read.topic:.60}, {name}"
-                every.setdefault(name, []).extend(_scored(answer, summary, sources, where) for answer in evaluated)
-                words.setdefault(name, []).append(length(summary))
+                every.setdefault(name, []).extend(_score_answer(answer, summary, sources, where) for answer in evaluated)
+                words.setdefault(name, []).append(mean_length(summary))
     rows = []
     for name, found in every.items():
-        if (scores := pooled(found)) is not None:
-            rows.append(Row(*_named(name), scores, fmean(words[name])))
+        if (scores := pool_scores(found)) is not None:
+            rows.append(Row(*_split_name(name), scores, fmean(words[name])))
     return sorted(rows, key=lambda row: (row.model, row.retriever))
 
 
-def _scored(answer: Evaluated, summary: Sequence[str], sources: Mapping[str, set[int]], where: str) -> Scored:
+def _score_answer(answer: EvaluatedInsight, summary: Sequence[str], sources: Mapping[str, set[int]], where: str) -> InsightScores:
     coverage = _level(answer.coverage, where)
     if not coverage:
-        return scored(0.0, frozenset(), frozenset())
-    cited = citations(summary[number - 1]) if (number := _number(answer.bullet_id)) and number <= len(summary) else frozenset()
-    return scored(coverage, cited, sources.get(answer.insight_id, set()))
+        return score_insight(0.0, frozenset(), frozenset())
+    cited = find_citations(summary[number - 1]) if (number := _number(answer.bullet_id)) and number <= len(summary) else frozenset()
+    return score_insight(coverage, cited, sources.get(answer.insight_id, set()))
 
 
 def _number(bullet: object) -> int | None:
-    """Return the number of a bullet; None if an evaluation names none or several, which then cites nothing."""
+    """Return the number of a bullet, or None if an evaluation names none or several. It then counts as citing nothing."""
     if isinstance(bullet, str) and bullet.isdecimal() and len(bullet) < 10:
         return int(bullet)
     return bullet if type(bullet) is int and bullet > 0 else None
 
 
-def _named(name: str) -> tuple[str, str]:
+def _split_name(name: str) -> tuple[str, str]:
     """Return the retriever and the model of a summary named summary_subtopic_RETRIEVER_MODEL or summary_subtopic_MODEL."""
     retriever, _, model = name.removeprefix(SUMMARY).rpartition("_")
     return SORTED.get(retriever, retriever) or WHOLE, model
@@ -348,7 +350,7 @@ def _result_cells(rows: Iterable[Row], topics: int) -> Iterator[Cell]:
             "words": row.words,
         }
         for column, ours in figures.items():
-            yield _cell("results", _row(row), column, ours, covered.n, printed.result("results", _row(row), column, topics))
+            yield _cell("results", _row(row), column, ours, covered.n, printed.printed_result("results", _row(row), column, topics))
 
 
 def _sensitivity(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -370,7 +372,7 @@ def _position_cells(rows: Sequence[Row], topics: int) -> Iterator[Cell]:
     n = {row.model: row.scores.n for row in rows}
     for model, joint in _sensitivity(rows).items():
         for position, ours in joint.items():
-            yield _cell("positions", model, position, ours, n[model], printed.result("positions", model, position, topics))
+            yield _cell("positions", model, position, ours, n[model], printed.printed_result("positions", model, position, topics))
 
 
 def _cell(table: str, row: str, column: str, ours: float | None, n: int, published: float | None = None) -> Cell:

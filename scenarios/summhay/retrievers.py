@@ -1,4 +1,4 @@
-"""Selects and orders the documents shown (section 5): all of them, or the best by a retriever's scores up to a budget of tokens."""
+"""Select and order the documents to show (section 5): all of them, or the best by a retriever's scores up to a token budget."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from random import Random
 from typing import Final, Literal, NamedTuple, final
 
 from longspan.scenarios.summhay.checks import SMALL
-from longspan.scenarios.summhay.haystack import Haystack, Subtopic
-from longspan.scenarios.summhay.signs import signs
+from longspan.scenarios.summhay.haystacks import Haystack, Subtopic
+from longspan.scenarios.summhay.retrieval import score_by_embedder, score_by_reranker
+from longspan.scenarios.summhay.signs import find_signs
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.exchange.retrieval import nearness, relevance
 
-__all__ = ["Position", "Retriever", "Shown", "arranged", "best", "keywords", "scores"]
+__all__ = ["Position", "Retriever", "ShownDocument", "arrange_documents", "pick_best", "score_by_keywords", "score_documents"]
 
 Retriever = Literal["full", "rand", "kws", "vect", "longe", "rerank", "oracle"]
 
 Position = Literal["stored", "top", "middle", "bottom"]
-"""Where the relevant documents of a whole haystack are put (section 5, position bias)."""
+"""Position of the relevant documents in a whole haystack (section 5, position bias)."""
 
 SENTENCE: Final = 384
-"""The most tokens that a sentence embedder reads. A long embedder reads the whole text, in pieces of this length."""
+"""Maximum number of tokens that a sentence embedder reads. A long embedder reads the whole text, in pieces of this length."""
 
 EMBEDDER: Final = "hash"
 RERANKER: Final = "cohere/rerank-english-v3.0"
-"""The models used if none is named and a published haystack has no scores."""
+"""Default models, used if none is named and a published haystack has no scores."""
 
 STORED: Final[Mapping[str, Callable[[str], bool]]] = {
     "kws": lambda name: name == "keywords",
@@ -33,18 +33,18 @@ STORED: Final[Mapping[str, Callable[[str], bool]]] = {
     "longe": lambda name: "/" in name,  # named after its model
     "rerank": lambda name: name == "rerank3",
 }
-"""Tests for the names of these retrievers' scores in published haystacks."""
+"""Predicates for the names of these retrievers' scores in published haystacks."""
 
 
 @final
-class Shown(NamedTuple):
-    """A document as it is shown: its number, and its text, possibly cut."""
+class ShownDocument(NamedTuple):
+    """A document to show: its number, and its text, possibly truncated."""
 
     number: int
     text: str
 
 
-def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: str, model: str | None) -> list[float]:
+def score_documents(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: str, model: str | None) -> list[float]:
     """Return the relevance of each document to the subtopic, by the retriever. `seed`: of `rand`; `model`: the embedder or reranker.
 
     Raises InputError for a model that is unknown or cannot be used.
@@ -54,16 +54,16 @@ def scores(haystack: Haystack, subtopic: Subtopic, retriever: Retriever, seed: s
         return [random.random() for _ in haystack.documents]
     if retriever == "oracle":
         return [float(score) for score in haystack.relevance(subtopic)]
-    if model is None and (stored := _stored(haystack, subtopic, retriever)):
+    if model is None and (stored := _stored_scores(haystack, subtopic, retriever)):
         return stored
     if retriever == "kws":
-        return keywords(haystack, subtopic)
+        return score_by_keywords(haystack, subtopic)
     return _by_model(_Haystack(haystack), retriever, model)[subtopic.id]
 
 
-def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> list[Shown]:
-    """Return all documents, the relevant ones at `position`. The others keep their order, for "middle" on both sides."""
-    every = [Shown(number, document.text) for number, document in enumerate(haystack.documents, 1)]
+def arrange_documents(haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> list[ShownDocument]:
+    """Return all documents, with the relevant ones at `position`. The others keep their order, for "middle" on both sides."""
+    every = [ShownDocument(number, document.text) for number, document in enumerate(haystack.documents, 1)]
     if position == "stored":
         return every
     ranks = haystack.relevance(subtopic)
@@ -74,39 +74,39 @@ def arranged(haystack: Haystack, subtopic: Subtopic, position: Position, seed: s
     return sorted(every, key=lambda document: ranks[document.number - 1], reverse=position != "bottom")
 
 
-def best(haystack: Haystack, found: Sequence[float], budget: int) -> list[Shown]:
-    """Return the documents with the highest scores (`found`), up to `budget` tokens of cl100k_base. The last one is cut.
+def pick_best(haystack: Haystack, found: Sequence[float], budget: int) -> list[ShownDocument]:
+    """Return the documents with the highest scores (`found`), up to `budget` tokens of cl100k_base. The last one is truncated.
 
     Documents with equal scores keep their order.
     """
     tokenizer = Tokenizer("cl100k_base")
     left = budget
-    shown: list[Shown] = []
+    shown: list[ShownDocument] = []
     for number in sorted(range(1, len(found) + 1), key=lambda number: -found[number - 1]):
         text = haystack.documents[number - 1].text
         tokens = tokenizer.encode(text)
         if len(tokens) >= left:
-            shown.append(Shown(number, tokenizer.decode(tokens[:left]).rstrip("\ufffd")))
+            shown.append(ShownDocument(number, tokenizer.decode(tokens[:left]).rstrip("\ufffd")))
             break
-        shown.append(Shown(number, text))
+        shown.append(ShownDocument(number, text))
         left -= len(tokens)
     return [document for document in shown if document.text.strip()]
 
 
-def keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
-    """Return the share of the query's words, without small ones, that each document has."""
-    wanted = signs(_query(subtopic)) - SMALL
+def score_by_keywords(haystack: Haystack, subtopic: Subtopic) -> list[float]:
+    """Return the share of the query's words, without function words, that each document contains."""
+    wanted = find_signs(_query(subtopic)) - SMALL
     return [len(wanted & _signs(document.text)) / max(1, len(wanted)) for document in haystack.documents]
 
 
-_signs = lru_cache(maxsize=512)(signs)
+_signs = lru_cache(maxsize=512)(find_signs)
 
 
 def _query(subtopic: Subtopic) -> str:
     return f"{subtopic.query} {subtopic.subtopic}"
 
 
-def _stored(haystack: Haystack, subtopic: Subtopic, retriever: str) -> list[float]:
+def _stored_scores(haystack: Haystack, subtopic: Subtopic, retriever: str) -> list[float]:
     """Return the scores that came with the haystack; empty unless all of its documents have one."""
     known = next((found for name, found in subtopic.stored.items() if STORED[retriever](name)), {})
     if any(document.id not in known for document in haystack.documents):
@@ -136,9 +136,9 @@ def _by_model(haystack: _Haystack, retriever: str, model: str | None) -> Mapping
     queries = [_query(subtopic) for subtopic in every.subtopics]
     texts = [document.text for document in every.documents]
     if retriever == "rerank":
-        found = relevance(model or RERANKER, queries, texts)
+        found = score_by_reranker(model or RERANKER, queries, texts)
     else:
-        found = nearness(model or EMBEDDER, queries, [_pieces(text, None if retriever == "longe" else 1) for text in texts])
+        found = score_by_embedder(model or EMBEDDER, queries, [_pieces(text, None if retriever == "longe" else 1) for text in texts])
     return {subtopic.id: row for subtopic, row in zip(every.subtopics, found, strict=True)}
 
 

@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Final, Literal, final, get_args
 
 from pydantic import Field, model_validator
 
-from longspan.scenarios.shared.digests import digest
-from longspan.scenarios.shared.prompts import Places, filled, read_prompts
-from longspan.scenarios.summhay.bullets import bullets
-from longspan.scenarios.summhay.generated import generate
-from longspan.scenarios.summhay.grading import TEMPLATES, Grading, grade
-from longspan.scenarios.summhay.haystack import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
-from longspan.scenarios.summhay.published import haystacks
-from longspan.scenarios.summhay.retrievers import Position, Retriever, Shown, arranged, best, scores
-from longspan.scenarios.summhay.tables import scores_of, tables
+from longspan.scenarios.shared.digests import hash_texts
+from longspan.scenarios.shared.own_prompts import Places, fill_prompt, read_prompts
+from longspan.scenarios.summhay.bullets import split_bullets
+from longspan.scenarios.summhay.generated import generate_haystack
+from longspan.scenarios.summhay.grading import TEMPLATES, Grading, grade_summary
+from longspan.scenarios.summhay.haystacks import DOMAINS, LABELS, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.retrievers import Position, Retriever, ShownDocument, arrange_documents, pick_best, score_documents
+from longspan.scenarios.summhay.tables import scores_of, summhay_tables
+from longspan.scenarios.summhay.topic_files import read_haystacks
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Grade, Marked, Record
 from longspan.simulator.contract.queries import template
 from longspan.simulator.contract.scenario import Measure, Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.judging.sheets import Sheet
+from longspan.simulator.contract.sheets import Sheet
 
 __all__ = ["SummHay"]
 
@@ -33,24 +33,24 @@ PLACES: Final[Places] = {
     "document": ("label", "number", "text"),
     "judge": ("insight", "bullets"),
 }
-"""The prompts that a user may bring: the message, each document in it, and the judge's. `count`: how many documents are shown."""
+"""The prompts that a user may supply: the message, each document in it, and the judge's. `count`: the number of documents shown."""
 
 POSITIONS: Final[tuple[Position, ...]] = get_args(Position)
 
 
 @final
 class SummHay(Scenario):
-    """About a hundred documents must be summarised in answer to a query, with a bullet for each insight that cites its documents.
+    """Summarise about a hundred documents in answer to a query, with a bullet for each insight that cites its documents.
 
-    Each subtopic of a haystack is a test. Without `data` haystacks are made up, of `documents` documents of about `words` words;
-    with it they are read from topic files. `delivery`: the documents and the query are one message (message), or the documents
-    are messages of the long conversation and the query comes a span later (interleave). `retriever`: which documents are shown;
-    all but `full` select the best ones up to `budget` tokens. `position`: where the relevant ones are with `full`; "all" plays
-    each subtopic in all four orders. `grading`: by rules, the default for made-up haystacks and only possible there, or by the
-    judge. `prompts`: a file with other words for the message and the judge.
+    Each subtopic of a haystack is a test. Without `data`, haystacks of `documents` documents of about `words` words are generated; with
+    it, they are read from topic files. `delivery`: send documents and query in one message (message), or send documents as messages of
+    the long conversation and the query a span later (interleave). `retriever`: select the documents to show; all but `full` take the
+    best ones up to `budget` tokens. `position`: position of the relevant documents with `full`; "all" plays each subtopic in all four
+    orders. `grading`: by rules, which is the default for generated haystacks and possible only there, or by the judge. `prompts`: a file
+    with other prompts for the message and the judge.
 
-    An insight that is in no document counts as well, as in the authors' program; only where the domain is news are fewer bullets
-    asked for.
+    An insight that is in no document counts too, as in the authors' program. Only in the news domain are correspondingly fewer bullets
+    requested.
     """
 
     name: ClassVar[str] = "summhay"
@@ -80,7 +80,7 @@ class SummHay(Scenario):
         if self.reranker is not None and self.retriever != "rerank":
             raise ValueError("reranker is for retriever=rerank")
         if self.grading == "rules" and self.data is not None:
-            raise ValueError("grading=rules is only for made-up haystacks: the signs of others are unknown")
+            raise ValueError("grading=rules is only for made-up haystacks, because the signs of others are unknown")
         if self.prompts is not None and self.delivery != "message":
             raise ValueError("prompts are for delivery=message")
         return self
@@ -90,36 +90,36 @@ class SummHay(Scenario):
         return Measure("joint score", made_up=self.data is None)
 
     def make(self, random: Random) -> Script:
-        """Make a test about one subtopic. Raises InputError for data that cannot be read, or a model that cannot be used."""
+        """Make a test about one subtopic. Raises InputError for unreadable data or an unusable model."""
         seed = str(random.random())
-        haystack = random.choice(haystacks(self.data, self.domain)) if self.data else self._generated(random, seed)
+        haystack = random.choice(read_haystacks(self.data, self.domain)) if self.data else self._generate(random, seed)
         return self._script(haystack, random.choice(haystack.subtopics), random.choice(self._positions()), seed)
 
     def series(self, tests: int, seed: str) -> Iterable[tuple[str, Script]]:
         """Yield a test for each subtopic of `tests` haystacks and each requested position, named HAYSTACK-SUBTOPIC."""
         if self.data:
-            every = haystacks(self.data, self.domain)[:tests]
+            every = read_haystacks(self.data, self.domain)[:tests]
         else:
-            every = [self._generated(Random(f"{seed}/{number}"), f"{seed}/{number}") for number in range(1, tests + 1)]
+            every = [self._generate(Random(f"{seed}/{number}"), f"{seed}/{number}") for number in range(1, tests + 1)]
         for number, haystack in enumerate(every, 1):
             for place, subtopic in enumerate(haystack.subtopics, 1):
                 for position in self._positions():
                     suffix = f"-{position}" if self.position == "all" else ""
                     yield f"{number}-{place}{suffix}", self._script(haystack, subtopic, position, seed)
 
-    def _generated(self, random: Random, name: str) -> Haystack:
+    def _generate(self, random: Random, name: str) -> Haystack:
         domain = self.domain or DOMAINS[0]
-        return generate(random, domain=domain, subtopics=self.subtopics, documents=self.documents, words=self.words, name=name)
+        return generate_haystack(random, domain=domain, subtopics=self.subtopics, documents=self.documents, words=self.words, name=name)
 
     def _positions(self) -> Sequence[Position]:
         return POSITIONS if self.position == "all" else (self.position,)
 
     def _script(self, haystack: Haystack, subtopic: Subtopic, position: Position, seed: str) -> Script:
         if self.retriever == "full":
-            shown = arranged(haystack, subtopic, position, seed)
+            shown = arrange_documents(haystack, subtopic, position, seed)
         else:
             model = self.reranker if self.retriever == "rerank" else self.embedder
-            shown = best(haystack, scores(haystack, subtopic, self.retriever, seed, model), self.budget)
+            shown = pick_best(haystack, score_documents(haystack, subtopic, self.retriever, seed, model), self.budget)
         own = read_prompts(self.prompts, PLACES, ("ask", "document")) if self.prompts else {}
         told = [insight for insight in subtopic.insights if haystack.sources[insight.id]]
         facts = {
@@ -131,6 +131,7 @@ class SummHay(Scenario):
             "retriever": self.retriever,
             "position": position,
             "generated": haystack.generated,
+            # As in the authors' program, only news summaries are asked for fewer bullets than insights.
             "bullets": len(told if haystack.domain == "news" else subtopic.insights),
             "shown": [each.number for each in shown],
             "insights": [_fact(haystack, insight) for insight in subtopic.insights],
@@ -139,31 +140,31 @@ class SummHay(Scenario):
             facts["judge"] = own["judge"]
         ideal = "\n".join(f"- {_line(insight.text)} {sorted(haystack.sources[insight.id])}" for insight in told)
         lines = [*_lines(haystack, shown)] if self.delivery == "interleave" else []
-        asked = _filled(own, facts, haystack, shown) if own else _asked(facts, [] if lines else shown)
+        asked = _fill_message(own, facts, haystack, shown) if own else _render_question(facts, [] if lines else shown)
         needs = tuple(at for at, each in enumerate(shown) if any(each.number in haystack.sources[one.id] for one in told))
         lines.append(Line(asked, ideal=ideal, asks=True, needs=needs if lines else ()))
         farewell = f"That was all about this: {haystack.topic}. Those documents are of no use any more."
-        recorded = None if haystack.generated else digest([haystack.topic, *(document.text for document in haystack.documents)])
+        recorded = None if haystack.generated else hash_texts([haystack.topic, *(document.text for document in haystack.documents)])
         return Script(facts=facts, lines=lines, alone=self.delivery == "message", farewell=farewell, recorded=recorded)
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        return grade(facts, record, self.grading or ("rules" if facts["generated"] else "judge"))
+        return grade_summary(facts, record, self.grading or ("rules" if facts["generated"] else "judge"))
 
     def metrics(self, tests: Sequence[Marked]) -> Mapping[str, float]:
         found = scores_of(item for test in tests for item in test.items if item.score is not None)
         return {} if found is None else {name: value for name, value in found._asdict().items() if value is not None}
 
     def tables(self, runs: Mapping[str, Sequence[Marked]]) -> Sequence[Table]:
-        return tables(runs)
+        return summhay_tables(runs)
 
     def sheet(self, facts: Mapping[str, Any], record: Record) -> Sheet:
         """Return the sheet for a person who judges the summary."""
         claims = {insight["id"]: insight["text"] for insight in facts["insights"]}
-        return Sheet(question=facts["query"], bullets=tuple(bullets(record.answer.reply)), claims=claims)
+        return Sheet(question=facts["query"], bullets=tuple(split_bullets(record.answer.reply)), claims=claims)
 
 
 def _source(haystack: Haystack, subtopic: Subtopic, position: Position) -> str:
-    """Return the source of a summary, which is the same in all runs with that query and order, and in no others."""
+    """Return the source of a summary, which is the same in all runs with the same query and order, and in no others."""
     text = "\n".join([haystack.topic, subtopic.query, *(insight.text for insight in subtopic.insights)])
     known = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{subtopic.subtopic} ({known}{'' if position == 'stored' else f', {position}'})"
@@ -178,20 +179,20 @@ def _line(text: str) -> str:
     return " ".join(text.split()).replace("[", "(").replace("]", ")")
 
 
-def _lines(haystack: Haystack, shown: Sequence[Shown]) -> Iterator[Line]:
+def _lines(haystack: Haystack, shown: Sequence[ShownDocument]) -> Iterator[Line]:
     for each in shown:
         yield Line(
             template(TEMPLATES, "show").render(label=LABELS[haystack.domain], number=each.number, topic=haystack.topic, text=each.text)
         )
 
 
-def _filled(own: Mapping[str, str], facts: Mapping[str, Any], haystack: Haystack, shown: Sequence[Shown]) -> str:
-    """Return the message in the user's words."""
+def _fill_message(own: Mapping[str, str], facts: Mapping[str, Any], haystack: Haystack, shown: Sequence[ShownDocument]) -> str:
+    """Return the message from the user's prompts."""
     label = LABELS[haystack.domain]
-    documents = "".join(filled(own["document"], label=label, number=each.number, text=each.text) for each in shown)
+    documents = "".join(fill_prompt(own["document"], label=label, number=each.number, text=each.text) for each in shown)
     known = {name: facts[name] for name in ("topic", "subtopic", "query", "bullets")}
-    return filled(own["ask"], documents=documents, count=len(shown), participants=", ".join(haystack.participants), **known)
+    return fill_prompt(own["ask"], documents=documents, count=len(shown), participants=", ".join(haystack.participants), **known)
 
 
-def _asked(facts: Mapping[str, Any], shown: Sequence[Shown]) -> str:
+def _render_question(facts: Mapping[str, Any], shown: Sequence[ShownDocument]) -> str:
     return template(TEMPLATES, "ask").render(facts, label=LABELS[facts["domain"]], documents=shown)

@@ -1,13 +1,13 @@
-"""The signs that identify an insight in prose: words, numbers and dates, however they are written."""
+"""The signs that identify an insight in prose: words, numbers and dates in any notation."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from longspan.simulator.grading.dates import MONTHS
+from longspan.simulator.reading.dates import MONTHS
 
-__all__ = ["CITED", "signs", "without_citations"]
+__all__ = ["CITED", "find_signs", "without_citations"]
 
 CITED: Final = re.compile(r"\[([0-9, ]+)\]")
 """A citation: [3], or [1, 4]."""
@@ -21,8 +21,8 @@ _WORD: Final = re.compile(r"[^\W\d_]{1,40}")
 _FULL: Final = {month[:3]: month for month in MONTHS}
 
 
-def signs(text: str) -> frozenset[str]:
-    """Return every word, number ("1,200" as "1200") and date ("14 march") in `text`, without citations. Takes linear time."""
+def find_signs(text: str) -> frozenset[str]:
+    """Return every word, number ("1,200" as "1200") and date ("14 march") in `text`, without citations. Runs in linear time."""
     folded = without_citations(text).casefold()
     dates = {f"{int(day)} {_FULL[month[:3]]}" for day, month in _DAY_FIRST.findall(folded)}
     dates |= {f"{int(day)} {_FULL[month[:3]]}" for month, day in _MONTH_FIRST.findall(folded)}

@@ -1,4 +1,4 @@
-"""The tables of summaries in reports: the three scores, scores by a document's rank, and position bias (sections 4 and 5)."""
+"""Report tables for summaries: the three scores, scores by a document's rank, and position bias (sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from statistics import fmean
 from typing import get_args
 
 from longspan.scenarios.summhay.grading import TENTHS
+from longspan.scenarios.summhay.joint_scores import InsightScores, PooledScores, pool_scores
 from longspan.scenarios.summhay.retrievers import Position
-from longspan.scenarios.summhay.scores import Pooled, Scored, pooled
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item, Marked
 
-__all__ = ["tables"]
+__all__ = ["summhay_tables"]
 
 Runs = Mapping[str, Sequence[Marked]]
 
 
-def tables(runs: Runs) -> list[Table]:
-    """Return the tables over the insights of all runs' tests; none if no insight has been scored."""
+def summhay_tables(runs: Runs) -> list[Table]:
+    """Return the tables over the insights of all runs' tests; empty if no insight has a score."""
     decided = {run: [item for test in tests for item in test.items if item.score is not None] for run, tests in runs.items()}
     if not any(decided.values()):
         return []
@@ -28,14 +28,14 @@ def tables(runs: Runs) -> list[Table]:
     return every
 
 
-def scores_of(items: Iterable[Item]) -> Pooled | None:
+def scores_of(items: Iterable[Item]) -> PooledScores | None:
     """Return the pooled scores of insights."""
-    return pooled(_scored(item.numbers) for item in items)
+    return pool_scores(_scores_of(item.numbers) for item in items)
 
 
-def _scored(numbers: Mapping[str, float]) -> Scored:
+def _scores_of(numbers: Mapping[str, float]) -> InsightScores:
     precision, recall, citation = (numbers.get(name, 0.0) for name in ("precision", "recall", "citation"))
-    return Scored(numbers["coverage"], precision, recall, citation)
+    return InsightScores(numbers["coverage"], precision, recall, citation)
 
 
 def _summaries(runs: Runs) -> Table:
@@ -54,12 +54,12 @@ def _summaries(runs: Runs) -> Table:
 
 
 def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """Return the scores by tenth of the documents shown. An insight counts in each tenth with one of its documents."""
+    """Return the scores by tenth of the documents shown. An insight counts in each tenth that contains one of its documents."""
     rows: list[list[str]] = []
     shades: list[list[float | None]] = []
     for run, items in runs.items():
         if items:
-            for what, cells in (("coverage", _covered(items)), ("citation", _cited(items))):
+            for what, cells in (("coverage", _coverage_by_tenth(items)), ("citation", _citations_by_tenth(items))):
                 rows.append([run, what, *(_share(cell, 2) for cell in cells)])
                 shades.append([None, None, *cells])
     note = (
@@ -70,8 +70,8 @@ def _by_rank(runs: Mapping[str, Sequence[Item]]) -> Table:
     return Table(title="By rank of the document", columns=columns, rows=rows, note=note, shades=shades)
 
 
-def _covered(items: Sequence[Item]) -> list[float | None]:
-    """Return the mean coverage by tenth, counting an insight once for each of its documents there."""
+def _coverage_by_tenth(items: Sequence[Item]) -> list[float | None]:
+    """Return the mean coverage by tenth, counting an insight once for each of its documents in it."""
     means: list[float | None] = []
     for tenth in range(1, TENTHS + 1):
         weights = [(item.numbers.get(f"shown {tenth}", 0.0), item.numbers["coverage"]) for item in items]
@@ -79,7 +79,7 @@ def _covered(items: Sequence[Item]) -> list[float | None]:
     return means
 
 
-def _cited(items: Sequence[Item]) -> list[float | None]:
+def _citations_by_tenth(items: Sequence[Item]) -> list[float | None]:
     """Return, by tenth, the share of covered insights' documents that are cited."""
     covered = [item.numbers for item in items if item.numbers["coverage"]]
     return [
@@ -93,7 +93,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _positions(runs: Mapping[str, Sequence[Item]]) -> Table:
-    """Return the joint score by where the relevant documents were, and the largest absolute difference from the stored order."""
+    """Return the joint score by position of the relevant documents, and the largest absolute difference from the stored order."""
     rows = []
     for run, items in runs.items():
         joint = {}

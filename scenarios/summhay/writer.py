@@ -1,6 +1,6 @@
-"""Has a model write a haystack, in the paper's order (section 3.1): subtopics, their insights, then the documents.
+"""Write a haystack with a model, in the paper's order (section 3.1): subtopics, their insights, then the documents.
 
-Each result is checked. What fails is written again, and left out if it keeps failing.
+Each result is checked. Failures are written again, and dropped if they keep failing.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from longspan.scenarios.summhay.checks import MIN_SOURCES, alike, specific
-from longspan.scenarios.summhay.generated import PER_DOCUMENT, plans
-from longspan.scenarios.summhay.haystack import Document, Domain, Haystack, Insight, Subtopic
-from longspan.scenarios.summhay.published import written
+from longspan.scenarios.summhay.checks import MIN_SOURCES, is_specific, nearly_same_words
+from longspan.scenarios.summhay.generated import PER_DOCUMENT, plan_documents
+from longspan.scenarios.summhay.haystacks import Document, Domain, Haystack, Insight, Subtopic
+from longspan.scenarios.summhay.topic_files import dump_topic
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.fields import Seed
 from longspan.simulator.contract.queries import Answer, Free, Query, fence, template
-from longspan.simulator.exchange.data_writers import Asks, Written
+from longspan.simulator.running.data_writers import Asks, WrittenData
 
 __all__ = ["HaystackWriter"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
 MAX_ATTEMPTS: Final = 3
-"""How often something is written: once, and once more after its faults were pointed out."""
+"""Maximum number of attempts at each part. Later attempts include the faults of earlier ones."""
 
 LENGTHS: Final = (0.5, 1.6)
-"""The bounds of a document's length, as multiples of the words requested."""
+"""Bounds of a document's length, as multiples of the requested words."""
 
 MIN_INSIGHTS: Final = 3
-"""The fewest insights of a subtopic: one that does not yield three is too narrow (section 3.1)."""
+"""Minimum number of insights of a subtopic. With fewer it is too narrow (section 3.1)."""
 
 
 class Named(Answer):
@@ -87,17 +87,17 @@ class HaystackWriter:
     Settings: type[BaseModel] = HaystackSettings
     name: ClassVar[str] = "summhay"
 
-    async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> Written:
-        """Write a haystack. Raises InputError if none comes out that can be used."""
-        writing = _Writing(settings, asks, told)
+    async def write(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> WrittenData:
+        """Write a haystack. Raises InputError if the result is unusable."""
+        writing = _HaystackDraft(settings, asks, told)
         haystack = await writing.haystack()
-        file = written(haystack, {"written": True, "dropped": writing.notes})
-        return Written({f"topic_{settings.name}.json": file}, writing.notes)
+        file = dump_topic(haystack, {"written": True, "dropped": writing.notes})
+        return WrittenData({f"topic_{settings.name}.json": file}, writing.notes)
 
 
 @final
 class _Draft(NamedTuple):
-    """A document being written: its number, the insights it must have, its text, and the faults of the last text."""
+    """A draft of a document: its number, its planned insights, its text, and the faults of the last version."""
 
     number: int
     plan: Sequence[Insight]
@@ -106,8 +106,8 @@ class _Draft(NamedTuple):
 
 
 @final
-class _Writing:
-    """A haystack being written. `notes`: the parts dropped, and why."""
+class _HaystackDraft:
+    """A haystack being written. `notes`: the parts that were dropped, with reasons."""
 
     def __init__(self, settings: HaystackSettings, asks: Asks, told: Callable[[str], None]) -> None:
         self._set = settings
@@ -120,14 +120,14 @@ class _Writing:
         self._told(f"{len(subtopics)} subtopics, {sum(len(each.insights) for each in subtopics)} insights")
         documents = await self._documents(subtopics)
         self._told(f"{len(documents)} documents")
-        return self._kept(subtopics, documents)
+        return self._keep_usable(subtopics, documents)
 
     def _query(self, name: str, answer: type[Any], **values: Any) -> Query[Any]:
         prompt = template(TEMPLATES, f"write_{name}").render(values, topic=self._set.topic, domain=self._set.domain)
         return Query(prompt=prompt, answer=answer, version=f"summhay {name} 1")
 
     async def _one(self, query: Query[Any]) -> Any:
-        """Return the answer to a query. Raises InputError if there is none."""
+        """Return the answer to a query. Raises InputError if the writer fails."""
         (answer,) = await self._asks.ask_all([query])
         if isinstance(answer, str):
             raise InputError(f"the writer gave no usable answer: {answer}; repeat the command to ask again")
@@ -136,7 +136,7 @@ class _Writing:
     # subtopics
 
     async def _subtopics(self) -> list[Named]:
-        """Return the requested number of subtopics: no two alike, none that the model finds too close to another or too narrow."""
+        """Return the requested number of subtopics. They are distinct, and the model considers none too narrow or too close to another."""
         kept: list[Named] = []
         wrong: list[str] = []
         for _ in range(MAX_ATTEMPTS):
@@ -147,7 +147,10 @@ class _Writing:
             found = [each for each in (await self._one(query)).subtopics if each.subtopic.strip() and each.query.strip()][:missing]
             fresh: list[Named] = []
             for each in found:
-                twin = next((one.subtopic for one in (*kept, *fresh) if one.name == each.name or alike(one.subtopic, each.subtopic)), None)
+                twin = next(
+                    (one.subtopic for one in (*kept, *fresh) if one.name == each.name or nearly_same_words(one.subtopic, each.subtopic)),
+                    None,
+                )
                 if twin is None:
                     fresh.append(each)
                 else:
@@ -171,7 +174,7 @@ class _Writing:
     # insights
 
     async def _insights(self, named: Sequence[Named]) -> list[Subtopic]:
-        """Return the subtopics with their insights: specific, about this subtopic and no other, none twice."""
+        """Return the subtopics with their insights, which are specific, distinct, and about this subtopic only."""
         kept: dict[int, list[Said]] = {number: [] for number in range(len(named))}
         wrong: dict[int, list[str]] = {number: [] for number in range(len(named))}
         for _ in range(MAX_ATTEMPTS):
@@ -190,20 +193,20 @@ class _Writing:
             ]
             for number, answer in zip(open_, await self._asks.ask_all(queries), strict=True):
                 fresh = [] if isinstance(answer, str) else answer.insights[: self._set.insights - len(kept[number])]
-                good = self._differing(fresh, [one for each in kept.values() for one in each], wrong[number])
+                good = self._keep_new(fresh, [one for each in kept.values() for one in each], wrong[number])
                 values = {"subtopic": named[number], "fresh": good, "subtopics": named, "kept": kept[number]}
                 bad = await self._numbers("check_insights", len(good), **values)
                 wrong[number] += [f"{good[at - 1].insight} (belongs elsewhere, or was said before)" for at in sorted(bad)]
                 kept[number] += [each for at, each in enumerate(good, 1) if at not in bad]
         return self._whole(named, kept, wrong)
 
-    def _differing(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
-        """Return the insights that are specific and new; note the faults of the others."""
+    def _keep_new(self, fresh: Sequence[Said], known: Sequence[Said], wrong: list[str]) -> list[Said]:
+        """Return the insights that are specific and new, and add the faults of the others to `wrong`."""
         good: list[Said] = []
         for each in fresh:
-            if not specific(each.insight):
+            if not is_specific(each.insight):
                 wrong.append(f"{each.insight} (names no number, date or name)")
-            elif any(alike(each.insight, one.insight) for one in (*known, *good)):
+            elif any(nearly_same_words(each.insight, one.insight) for one in (*known, *good)):
                 wrong.append(f"{each.insight} (said before)")
             else:
                 good.append(each)
@@ -227,13 +230,13 @@ class _Writing:
     # documents
 
     async def _documents(self, subtopics: Sequence[Subtopic]) -> list[Document]:
-        """Return documents that have all of their planned insights and no others."""
+        """Return documents that contain all of their planned insights and no others."""
         every = [insight for subtopic in subtopics for insight in subtopic.insights]
-        planned = plans(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
+        planned = plan_documents(Random(f"{self._set.seed}/plans"), subtopics, self._set.documents, *PER_DOCUMENT[self._set.domain])
         drafts = [_Draft(number, plan) for number, plan in enumerate(planned, 1)]
         done: dict[int, _Draft] = {}
         for _ in range(MAX_ATTEMPTS):
-            drafts = await self._checked(await self._texts(drafts), every, done)
+            drafts = await self._check_drafts(await self._texts(drafts), every, done)
         self.notes += [f"document {draft.number} was left out: {draft.wrong}" for draft in drafts]
         ids = {number: tuple(insight.id for insight in draft.plan) for number, draft in done.items()}
         return [Document(f"d{number}", done[number].text, ids[number]) for number in sorted(done)]
@@ -246,7 +249,7 @@ class _Writing:
             for draft, answer in zip(drafts, answers, strict=True)
         ]
 
-    async def _checked(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
+    async def _check_drafts(self, drafts: Sequence[_Draft], every: Sequence[Insight], done: dict[int, _Draft]) -> list[_Draft]:
         """Add the good drafts to `done`, and return the others with their faults."""
         told = {draft.text for draft in done.values()}
         failed = []
@@ -274,8 +277,8 @@ class _Writing:
 
     # the rest
 
-    def _kept(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
-        """Return the haystack without insights that are in too few documents and subtopics that have no insights left."""
+    def _keep_usable(self, subtopics: Sequence[Subtopic], documents: Sequence[Document]) -> Haystack:
+        """Return the haystack without insights that are in too few documents, and without subtopics that have lost all insights."""
         held = {insight.id: sum(insight.id in each.insights for each in documents) for each in subtopics for insight in each.insights}
         rare = {insight for insight, count in held.items() if count < MIN_SOURCES}
         self.notes += [f"insight {insight} was left out: it is in {held[insight]} documents" for insight in sorted(rare)]
@@ -293,7 +296,7 @@ class _Writing:
 
 
 def _differs(plan: Sequence[Insight], every: Sequence[Insight], answer: Numbers | str) -> str:
-    """Describe the faults of a document that has the insights of these numbers; "" if they are the planned ones."""
+    """Describe the faults of a document that contains the insights in `answer`; "" if they are the planned ones."""
     if isinstance(answer, str):
         return answer
     said = {every[number - 1].id for number in answer.numbers if 1 <= number <= len(every)}

@@ -1,1 +1,1 @@
-"""longspan from Python: runs as calls, and their results as objects. The public names are in `longspan`."""
+"""longspan from Python: functions that play runs, and result objects. `longspan` exports the public names."""

@@ -1,4 +1,4 @@
-"""Agents given by a program: specs, and objects, functions and classes of its own."""
+"""Agents passed by a program: specs, objects, functions and classes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any, Final, TypeAlias
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.agent import Agent
 from longspan.simulator.running.planning import Plan
-from longspan.simulator.subject.in_memory_agents import KIND, Given
+from longspan.simulator.subject.in_memory_agents import KIND, GivenObject
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 __all__ = ["Agents", "AnyAgent", "agents_of", "one_by_one"]
 
 AnyAgent: TypeAlias = str | Agent | type | Callable[..., Any] | object
-"""A spec, an object with a method `reply`, a class of such objects, a function that takes a message as a string, or a function that makes
-any of these."""
+"""A spec, an object with a method `reply`, a class of such objects, a function that takes a message as a string, or a factory for any of
+these."""
 
 Agents: TypeAlias = AnyAgent | Sequence[AnyAgent] | Mapping[str, AnyAgent]
-"""One agent, or several, or several under names of your own."""
+"""One agent, a sequence of agents, or a mapping from names to agents."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,59}", re.ASCII)
 
 REMEDY: Final = "give a spec such as 'openai/gpt-4o', an object with a method reply, a class, or a function of the message's text"
 
 
-def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
-    """Return the specs of agents, and the objects that were given, by name. Raises InputError for anything that cannot be an agent."""
+def agents_of(agents: Agents) -> tuple[list[str], dict[str, GivenObject]]:
+    """Return the specs of agents, and the agents that are not specs by name. Raises InputError for anything that cannot be an agent."""
     if isinstance(agents, Mapping):
         named = dict(agents)
     else:
@@ -38,12 +38,12 @@ def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
         for agent in several:
             name = agent if isinstance(agent, str) else _name_of(agent)
             if name in named and named[name] is not agent:
-                raise InputError(f"agent: two are called {name}; name them yourself: agent={{'one': ..., 'other': ...}}")
+                raise InputError(f"agent: two agents are called {name}; choose names: agent={{'one': ..., 'other': ...}}")
             named[name] = agent
     if not named:
-        raise InputError(f"agent: there is none; {REMEDY}")
+        raise InputError(f"agent: no agent is given; {REMEDY}")
     specs: list[str] = []
-    given: dict[str, Given] = {}
+    given: dict[str, GivenObject] = {}
     for name, agent in named.items():
         if isinstance(agent, str):
             specs.append(agent)
@@ -51,32 +51,32 @@ def agents_of(agents: Agents) -> tuple[list[str], dict[str, Given]]:
         if not NAME.fullmatch(name):
             raise InputError(f"agent: {name!r:.80} cannot be a name: at most 60 letters, digits and any of . _ - , such as 'bot-2'")
         specs.append(f"{KIND}:{name}")
-        given[name] = _given(name, agent)
+        given[name] = _check_agent(name, agent)
     return specs, given
 
 
 def _name_of(agent: Any) -> str:
-    """Return the name of a function or a class, or else of an object's class."""
+    """Return the name of a function or a class, or the class name of an object."""
     name = str(getattr(agent, "__name__", type(agent).__name__))
     return name if NAME.fullmatch(name) else "function"
 
 
-def _given(name: str, agent: Any) -> Given:
+def _check_agent(name: str, agent: Any) -> GivenObject:
     if inspect.isclass(agent):
         _check_class(agent)
-        return Given(agent, shared=False)
+        return GivenObject(agent, shared=False)
     if callable(getattr(agent, "reply", None)):
-        return Given(lambda: agent, shared=True)
+        return GivenObject(lambda: agent, shared=True)
     if not callable(agent):
         raise InputError(f"agent {name}: a {type(agent).__name__} cannot be an agent; {REMEDY}")
     wanted = _parameters(agent)
     if wanted == 0:
-        return Given(agent, shared=False)
+        return GivenObject(agent, shared=False)
     if wanted > 1:
         raise InputError(
             f"agent {name}: the function takes {wanted} arguments; it must take one, the message's text, or none to make an agent"
         )
-    return Given(lambda: agent, shared=True)
+    return GivenObject(lambda: agent, shared=True)
 
 
 def _check_class(cls: type) -> None:
@@ -84,11 +84,11 @@ def _check_class(cls: type) -> None:
         raise InputError(f"agent {cls.__name__}: the class has no method reply: add `def reply(self, message)` that returns a str")
     if (wanted := _parameters(cls)) > 0:
         what = f"{wanted} argument{'s' * (wanted > 1)}"
-        raise InputError(f"agent {cls.__name__}: the class takes {what}: give what makes one, agent=lambda: {cls.__name__}(...)")
+        raise InputError(f"agent {cls.__name__}: the class takes {what}: pass a factory, agent=lambda: {cls.__name__}(...)")
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """Return how many arguments a function requires, or 1 if that cannot be known or it takes any number."""
+    """Return the number of required arguments. Return 1 if it is unknown, or if the function takes any number."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -98,10 +98,10 @@ def _parameters(function: Callable[..., Any]) -> int:
     return len(needed) or int(varying and not inspect.isclass(function))
 
 
-def one_by_one(plans: Sequence[Plan], given: Mapping[str, Given]) -> list[Plan]:
-    """Return the plans, changed so that agents shared by several conversations hold one at a time.
+def one_by_one(plans: Sequence[Plan], given: Mapping[str, GivenObject]) -> list[Plan]:
+    """Return the plans, changed so that an agent object shared by several conversations plays one at a time.
 
-    Raises InputError if an agent would carry its memory from one conversation into the next.
+    Raises InputError if a shared agent cannot be reset, so that it would carry its memory into the next conversation.
     """
     arranged = []
     for plan in plans:
@@ -112,8 +112,8 @@ def one_by_one(plans: Sequence[Plan], given: Mapping[str, Given]) -> list[Plan]:
             number = sum(len(each.tests) for each in plans if str(each.agent) == spec)
             if number > 1:
                 raise InputError(
-                    f"agent {name} would remember one conversation in the next of {number}: give what makes a new agent for each "
-                    "(a class, or lambda: agent), or add a method reset(self)"
+                    f"agent {name} would carry its memory through {number} conversations: pass a class or a factory (lambda: agent) "
+                    "that makes a new agent for each, or add a method reset(self)"
                 )
         arranged.append(replace(plan, agent=_one_at_once(plan.agent)) if shared else plan)
     return arranged

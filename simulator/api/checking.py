@@ -13,10 +13,10 @@ from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import parse_size
-from longspan.simulator.results.reach import check_reach, span_for
+from longspan.simulator.results.reach_result import check_reach, span_for
 from longspan.simulator.running.planning import Plan
 
-__all__ = ["check", "failure"]
+__all__ = ["check", "describe_failure"]
 
 SHOWN: Final = 3
 """The number of tests that a failed assertion shows."""
@@ -36,19 +36,23 @@ def check(
 ) -> Results:
     """Play a suite against an agent, and assert how much it remembers. Returns the results.
 
-    `suite` may include a span, as in "ltm@2k". `reaches`: the agent must recall half of the plain facts, or the share `at_least`, at every
-    distance up to this many tokens, such as 8_000 or "8k"; all seeds count together. The suite is then `reach` by default, at a span about
-    three times as long, and otherwise `ltm`. Without `reaches`, `at_least` is a share of full marks, in [0, 1], or of the evidence that a
-    memory without an answerer finds. `no_worse_than`: the folder of a baseline's runs, with at least five seeds and preferably eight. The
-    fall is tested as by `longspan compare --fail-if-worse`, and may be up to `margin` of full marks. `seeds`: 0 by default, or the
-    baseline's seeds. `out`: the folder for the runs, by default a temporary one. The other parameters are the same as for `longspan.run`.
+    `suite` may include a span, as in "ltm@2k". Choose the assertion with one of these:
 
-    Raises AssertionError, with the worst tests, if the agent remembers less, or if the runs cannot show whether it does.
-    Raises InputError and AgentError as `longspan.run` does.
+    - `reaches`: at every distance up to this many tokens, such as 8_000 or "8k", the agent must recall half of the plain facts, or the
+    share `at_least`. All seeds count together. The default suite is then `reach`, at about three times the distance; otherwise it is `ltm`.
+    - `at_least` alone: the minimum share of full marks in [0, 1], or, for a memory without an answerer, of the evidence that it retrieves.
+    - `no_worse_than`: the folder of a baseline's runs, with at least five seeds and preferably eight. The fall is tested as in
+      `longspan compare --fail-if-worse`, and may be up to `margin` of full marks.
+
+    `seeds`: by default 0, or the baseline's seeds. `out`: the folder for the runs, by default a temporary one. Other parameters are the
+    same as for `longspan.run`.
+
+    Raises AssertionError, with the worst tests, if the agent remembers less, or if the runs cannot show whether it does. Raises InputError
+    and AgentError as `longspan.run` does.
     """
     __tracebackhide__ = True
     if at_least is None and no_worse_than is None and reaches is None:
-        raise InputError("longspan.check: say what is to be checked, by reaches=8_000, at_least=0.8 or no_worse_than='baseline'")
+        raise InputError("longspan.check: specify an assertion: reaches=8_000, at_least=0.8 or no_worse_than='baseline'")
     wanted = parse_size(str(reaches)) if reaches is not None else None
     if at_least is not None and not (isinstance(at_least, int | float) and 0 <= at_least <= 1):
         raise InputError(f"longspan.check: at_least must be a share from 0 to 1, got {at_least!r:.60}")
@@ -74,26 +78,30 @@ def check(
         at_least = None
     recall = results.recall if at_least is not None else None
     if recall is not None and recall < (at_least or 0) - 1e-9:
-        raise AssertionError(_told(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder))
+        raise AssertionError(
+            _describe_failures(results, f"{results!r}\n{recall:.1%} of the evidence found is less than {at_least:.1%}", folder)
+        )
     if at_least is not None and recall is None and results.share < at_least - 1e-9:
-        raise AssertionError(_told(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder))
+        raise AssertionError(
+            _describe_failures(results, f"{results!r}\n{results.share:.1%} of full marks are less than {at_least:.1%}", folder)
+        )
     if baseline is not None and (fall := results.compare(baseline, margin=margin)).verdict != "not worse":
-        raise AssertionError(_told(results, "\n".join([fall.sentence, *fall.warnings]), folder))
+        raise AssertionError(_describe_failures(results, "\n".join([fall.sentence, *fall.warnings]), folder))
     return results
 
 
-def failure(test: ShownTest) -> str:
-    """Describe a test that lost points, with everything that a developer needs to know."""
+def describe_failure(test: ShownTest) -> str:
+    """Describe a test that lost points, with all that a developer needs to understand why."""
     return f"{test.id}, seed {test.seed}: {test.summary}"
 
 
-def _told(results: Results, why: str, folder: Path) -> str:
+def _describe_failures(results: Results, why: str, folder: Path) -> str:
     failed = results.failed()
     which = f"{len(failed)} tests lost points; the worst:" if len(failed) > SHOWN else "tests that lost points:"
-    return "\n\n".join([why, which, *map(failure, _different(failed)), f"the runs: {folder}"])
+    return "\n\n".join([why, which, *map(describe_failure, _different(failed)), f"the runs: {folder}"])
 
 
 def _different(failed: Sequence[ShownTest]) -> list[ShownTest]:
-    """Return a few tests, from as many scenarios as possible."""
+    """Return up to SHOWN failed tests, from as different scenarios as possible."""
     firsts = list({test.scenario: test for test in reversed(failed)}.values())[::-1]
     return [*firsts, *(test for test in failed if test not in firsts)][:SHOWN]

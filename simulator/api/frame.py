@@ -1,4 +1,4 @@
-"""A table of results: rows for Python, and a dataframe if a library for dataframes is installed."""
+"""A table of results: rows for Python, and a dataframe if a dataframe library is installed."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, final, overload
 
-from longspan.simulator.analysis.rows import Row
-from longspan.simulator.api.markup import table
+from longspan.simulator.api.markup import render_table
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
+from longspan.simulator.results.analysis.rows import Row
 
 __all__ = ["Frame"]
 
 SHOWN: Final = 20
-"""The number of rows that a notebook shows."""
+"""The number of rows shown as text and in a notebook."""
 
 MOST_COLUMNS: Final = 15
-"""The most columns that a table may have to be shown as text."""
+"""The most columns of a table whose rows are printed as text. A wider table prints only its size."""
 
 _PANDAS: Final = {str: "string", int: "Int64", float: "Float64", bool: "boolean"}
 
 
 @final
 class Frame(Sequence[Row]):
-    """A table: a sequence of rows, each a dict from column to value, with None for a missing value. `columns` maps the columns to their
+    """A table as a sequence of rows. A row maps columns to values, with None for a missing value. `columns` maps the columns to their
     types: str, int, float or bool."""
 
     def __init__(self, columns: Mapping[str, type], rows: Sequence[Row]) -> None:
@@ -38,7 +38,7 @@ class Frame(Sequence[Row]):
     @overload
     def __getitem__(self, key: str) -> list[Any]: ...
     def __getitem__(self, key: int | slice | str) -> Row | Frame | list[Any]:
-        """Return a row by its number, rows as a Frame by a slice, or the values of a column by its name."""
+        """Return a row by number, a Frame of rows by slice, or the values of a column by name."""
         if isinstance(key, str):
             if key not in self.columns:
                 raise KeyError(f"there is no column {key!r}; the columns are {', '.join(self.columns)}")
@@ -57,7 +57,7 @@ class Frame(Sequence[Row]):
         lines = [list(self.columns), *([_cell(value) for value in row.values()] for row in self._rows[:SHOWN])]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return visible("\n".join([*text, *([f"{len(self) - SHOWN:,} more rows"] if len(self) > SHOWN else [])]))
+        return escape_invisible("\n".join([*text, *([f"{len(self) - SHOWN:,} more rows"] if len(self) > SHOWN else [])]))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame. Missing values are pandas.NA. Raises InputError if pandas is not installed."""
@@ -79,7 +79,7 @@ class Frame(Sequence[Row]):
 
     def _repr_html_(self) -> str:
         more = f"{len(self) - SHOWN:,} more rows" if len(self) > SHOWN else ""
-        return table(list(self.columns), [[_cell(value) for value in row.values()] for row in self._rows[:SHOWN]], more)
+        return render_table(list(self.columns), [[_cell(value) for value in row.values()] for row in self._rows[:SHOWN]], more)
 
 
 def _cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Memory tests as tests of pytest. A suite is played when the first of its tests is run, in one conversation as usual."""
+"""Memory tests as pytest items. A suite is played when the first of its tests runs, in one conversation as usual."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Final, final
 
 import pytest
 
-from longspan.simulator.api.checking import failure
-from longspan.simulator.api.playing import planned, run
+from longspan.simulator.api.checking import describe_failure
+from longspan.simulator.api.playing import plan_runs, run
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.shown import ShownTest
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.files.locks import locked
+from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.running.planning import Plan
 
 __all__ = ["MemoryTest", "folder_of", "memory_tests"]
@@ -24,7 +24,7 @@ __all__ = ["MemoryTest", "folder_of", "memory_tests"]
 FOLDER: Final = pytest.StashKey[Path]()
 
 WAIT: Final = 0.2
-"""How many seconds a worker waits before it looks again whether another worker has played a run."""
+"""Seconds before a worker checks again whether another worker has finished a run."""
 
 
 def folder_of(config: pytest.Config) -> Path:
@@ -39,7 +39,7 @@ def folder_of(config: pytest.Config) -> Path:
 
 
 def memory_tests(session: pytest.Session) -> list[pytest.Item]:
-    """Return a test for each requested memory test. Raises pytest.UsageError for a suite that cannot be played."""
+    """Return an item for each requested memory test. Raises pytest.UsageError for a suite that cannot be played."""
     option = session.config.getoption
     agents, seeds = option("--longspan-agent") or ["notebook"], option("--longspan-seed") or [0]
     found: list[pytest.Item] = []
@@ -52,7 +52,7 @@ def memory_tests(session: pytest.Session) -> list[pytest.Item]:
             "replies": option("--longspan-replies"),
         }
         try:
-            plans = planned(**asked)
+            plans = plan_runs(**asked)
         except LongspanError as error:
             raise pytest.UsageError(f"--longspan {suite}: {error}") from None
         collector = _Suite.from_parent(session, name=suite, nodeid=f"longspan::{suite}", asked=asked, plans=plans, number=number)
@@ -81,7 +81,7 @@ class _Suite(pytest.Collector):
         return MemoryTest.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", plan=plan, test=test)
 
     def show(self, plan: Plan, test: str) -> ShownTest:
-        """Return a test as it was played. Raises LongspanError if it could not be played."""
+        """Return a test as it was played. Raises LongspanError if the suite could not be played."""
         if self._results is None and self._error is None:
             self._play()
         if self._results is None:
@@ -95,7 +95,7 @@ class _Suite(pytest.Collector):
         """Play the suite, unless another worker has done so."""
         folder = folder_of(self.config) / str(self._number)
         folder.mkdir(exist_ok=True)
-        with _waiting_for(folder):
+        with _hold_lock(folder):
             if not any(folder.glob("*/manifest.json")):
                 try:
                     run(**self._asked, out=folder, progress=False)
@@ -109,7 +109,7 @@ class _Suite(pytest.Collector):
 
 @final
 class MemoryTest(pytest.Item):
-    """A memory test. It passes with the requested score. `seconds` is the time that the agent took for it, once it has been played."""
+    """A memory test. It passes if it gets the requested score. `seconds` is the time that the agent took, once it has been played."""
 
     def __init__(self, *, plan: Plan, test: str, **node: Any) -> None:
         super().__init__(**node)
@@ -142,15 +142,15 @@ class _LostError(AssertionError):
     """A test lost points."""
 
     def __init__(self, shown: ShownTest) -> None:
-        super().__init__(f"{failure(shown)}\nthe run: {shown.folder}")
+        super().__init__(f"{describe_failure(shown)}\nthe run: {shown.folder}")
 
 
 @contextmanager
-def _waiting_for(folder: Path) -> Iterator[None]:
-    """Wait until nobody else holds a folder's lock, and hold it."""
+def _hold_lock(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock during the context. Wait until no other worker holds it."""
     while True:
         try:
-            with locked(folder, "suite"):
+            with lock_folder(folder, "suite"):
                 yield
                 return
         except InputError:

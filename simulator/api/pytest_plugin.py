@@ -1,4 +1,7 @@
-"""The pytest plugin: a fixture, and with `--longspan` a test for each memory test. Heavy modules are imported only when used."""
+"""The pytest plugin: a fixture, and with `--longspan` an item for each memory test.
+
+pytest imports this module in every session, so heavy modules are imported only when they are used.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the memory tests, so that they can be selected like others."""
+    """Add the memory tests first, so that pytest can select among them like other tests."""
     if config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import memory_tests
 
@@ -41,7 +44,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Give each memory test the duration of the agent's replies in it, because the first test plays the whole suite."""
+    """Report the duration of the agent's replies for each memory test: the first test to run plays the whole suite."""
     report = yield
     if call.when == "call" and item.config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import MemoryTest
@@ -53,7 +56,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Let all workers of xdist share the runs."""
+    """Make all xdist workers share the runs."""
     if node.config.getoption("--longspan"):
         from longspan.simulator.api.pytest_items import folder_of
 
@@ -61,7 +64,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End what agents have left while the interpreter still can. A session whose agents cannot be closed fails."""
+    """Close the agents that are left, while the interpreter is still alive. The session fails if one cannot be closed."""
     closing = sys.modules.get("longspan.simulator.base.closing")
     if closing is None or not session.config.getoption("--longspan"):
         return
@@ -73,8 +76,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def longspan_check(tmp_path: Path, pytestconfig: pytest.Config) -> Callable[..., Results]:
-    """`longspan.check`, with its runs in the test's temporary folder. The agent defaults to `--longspan-agent`, and the file of replies to
-    `--longspan-replies`."""
+    """`longspan.check` with the runs in the test's temporary folder. The defaults of its agent and its file of replies are the values of
+    `--longspan-agent` and `--longspan-replies`."""
     from longspan.simulator.api.checking import check
 
     def checked(agent: Any = None, **settings: Any) -> Results:

@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.api.markup import preformatted
-from longspan.simulator.base.terminal import visible
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.show import print_test
-from longspan.simulator.report.excerpts import Excerpt
-from longspan.simulator.report.junit import failure_text, seconds
-from longspan.simulator.report.reading import Reading, TestView, TurnView
-from longspan.simulator.results.graded_runs import Graded
+from longspan.simulator.api.markup import preformat
+from longspan.simulator.base.terminal import escape_invisible
+from longspan.simulator.pages.report.excerpts import Excerpt
+from longspan.simulator.pages.report.junit import failure_text, sum_seconds
+from longspan.simulator.pages.report.run_view import RunView, TestView, TurnView
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.played_tests import print_test
 
 __all__ = ["SaidTurn", "ShownTest"]
 
@@ -26,7 +26,7 @@ WIDTH: Final = 110
 
 @final
 class SaidTurn(NamedTuple):
-    """One turn of a test: the user's message, the agent's reply (None without one), and the ideal reply, if known."""
+    """One turn of a test: the user's message, the agent's reply or None, and the ideal reply if known."""
 
     turn: int
     text: str
@@ -36,9 +36,9 @@ class SaidTurn(NamedTuple):
 
 @final
 class ShownTest:
-    """A test in a run: its result, and its needles and questions with the replies. `str()` gives the whole test as text."""
+    """A test in a run: its result, and its needles and questions with the replies. `str()` returns the whole test as text."""
 
-    def __init__(self, run: Graded, result: TestResult, reading: Callable[[], Reading]) -> None:
+    def __init__(self, run: GradedRun, result: TestResult, reading: Callable[[], RunView]) -> None:
         self._run = run
         self._result = result
         self._reading = reading
@@ -49,12 +49,12 @@ class ShownTest:
 
     @property
     def run(self) -> str:
-        """The name of its run's folder."""
+        """The name of the run's folder."""
         return self._run.name
 
     @property
     def folder(self) -> Path:
-        """The folder of its run."""
+        """The run's folder."""
         return self._run.folder.path
 
     @property
@@ -71,7 +71,7 @@ class ShownTest:
 
     @property
     def status(self) -> str:
-        """ "scored", or why there is no score."""
+        """ "scored", or the reason why there is no score."""
         return self._result.status
 
     @property
@@ -81,29 +81,29 @@ class ShownTest:
 
     @property
     def reason(self) -> str:
-        """The reason for its grade."""
+        """The reason for the grade."""
         return self._result.reason
 
     @property
     def needles(self) -> list[SaidTurn]:
-        """The turns with the needles for its questions."""
+        """The turns with the needles for the test's questions."""
         return [self._said(turn) for turn in self._test.needles]
 
     @property
     def questions(self) -> list[SaidTurn]:
-        """Its questions, and other turns that prove the grade."""
+        """The test's questions, and other turns that prove the grade."""
         return [self._said(turn) for turn in self._test.questions]
 
     @property
     def summary(self) -> str:
         """The reason, the needles, and the questions with replies and ideal replies."""
-        return visible(failure_text(self._test, self._run.result))
+        return escape_invisible(failure_text(self._test, self._run.result))
 
     @property
     def seconds(self) -> float:
-        """How many seconds the agent took for its turns."""
+        """The seconds that the agent took for the test's turns."""
         conversation = self._test.conversation
-        return seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
+        return sum_seconds(conversation.by_test.get(self.id, ()) if conversation is not None else ())
 
     @cached_property
     def _test(self) -> TestView:
@@ -123,7 +123,7 @@ class ShownTest:
         return f"<{self.run}: {self.id}: {score}: {self.reason}>"
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return preformat(str(self))
 
 
 def _whole(text: Excerpt) -> str:

@@ -1,4 +1,4 @@
-"""Progress while a program waits for its runs: a live table on a terminal, bars in a notebook."""
+"""Shows progress while a program waits for its runs: a live table on a terminal, bars in a notebook."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, final
 
-from longspan.simulator.api.markup import text
-from longspan.simulator.cli.progress import Progress
-from longspan.simulator.cli.standings import Standing, Standings
+from longspan.simulator.api.markup import escape_html
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.running.player import RunEvent
+from longspan.simulator.terminal.progress import Progress
+from longspan.simulator.terminal.standings import Standing, Standings
 
-__all__ = ["Watcher", "watcher"]
+__all__ = ["Watcher", "make_watcher"]
 
 FIGURES: Final = ("score", "left", "cost")
-"""The figures shown beside a run's bar."""
+"""The figures shown next to a run's bar."""
 
 MOST: Final = 30
-"""The most runs whose bars are shown."""
+"""The most runs that get a bar."""
 
 
 class Watcher(Protocol):
-    """Shows the progress of runs. All methods except `refresh` are called where the runs are played, `refresh` where they are awaited."""
+    """Shows the progress of runs. The thread that waits for the runs calls `refresh`; the thread that plays them calls the rest."""
 
     def begin(self, plans: Sequence[Plan]) -> None:
-        """Begin to watch runs."""
+        """Start to watch runs."""
         ...
 
-    def heard(self, event: RunEvent) -> None:
-        """Take the next event."""
+    def take_event(self, event: RunEvent) -> None:
+        """Process the next event."""
         ...
 
     def end(self) -> None:
@@ -38,12 +38,12 @@ class Watcher(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Show the present progress."""
+        """Show the current progress."""
         ...
 
 
-def watcher(wanted: bool | None) -> Watcher | None:
-    """Return a watcher that shows progress, if wanted, or None. By default, progress is shown in a notebook and on a terminal."""
+def make_watcher(wanted: bool | None) -> Watcher | None:
+    """Return a watcher if `wanted`, else None. By default, a notebook and a terminal get one."""
     if wanted is False:
         return None
     if _in_notebook():
@@ -66,9 +66,9 @@ class _Terminal:
     def begin(self, plans: Sequence[Plan]) -> None:
         self._progress = Progress(plans).__enter__()
 
-    def heard(self, event: RunEvent) -> None:
+    def take_event(self, event: RunEvent) -> None:
         if self._progress is not None:
-            self._progress.heard(event)
+            self._progress.take_event(event)
 
     def end(self) -> None:
         if self._progress is not None:
@@ -80,7 +80,7 @@ class _Terminal:
 
 @final
 class _Notebook:
-    """A bar for each run, in the cell's output. Unlike the live table on a terminal, it does not replace standard output."""
+    """A bar for each run, in the cell's output. Unlike the live table on a terminal, it leaves standard output alone."""
 
     def __init__(self) -> None:
         self._standings: Standings | None = None
@@ -89,15 +89,15 @@ class _Notebook:
     def begin(self, plans: Sequence[Plan]) -> None:
         self._standings = Standings(plans)
 
-    def heard(self, event: RunEvent) -> None:
+    def take_event(self, event: RunEvent) -> None:
         if self._standings is not None:
-            self._standings.heard(event)
+            self._standings.take_event(event)
 
     def end(self) -> None:
         """Do nothing: the last `refresh` shows the end."""
 
     def refresh(self) -> None:
-        cell: Any = import_module("IPython.display")  # typed as Any, because IPython need not be installed
+        cell: Any = import_module("IPython.display")  # Any, because IPython may not be installed when types are checked
         page = cell.HTML(self._bars())
         if self._handle is None:
             self._handle = cell.display(page, display_id=True)
@@ -114,4 +114,8 @@ class _Notebook:
     def _row(self, run: Standing) -> str:
         figures = run.figures()
         bar = f"<td><progress value='{run.ended}' max='{run.total}'></progress></td><td>{run.ended}/{run.total}</td>"
-        return f"<tr><td>{text(run.name)}</td>{bar}" + "".join(f"<td>{text(figures[figure])}</td>" for figure in FIGURES) + "</tr>"
+        return (
+            f"<tr><td>{escape_html(run.name)}</td>{bar}"
+            + "".join(f"<td>{escape_html(figures[figure])}</td>" for figure in FIGURES)
+            + "</tr>"
+        )

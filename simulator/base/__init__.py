@@ -1,1 +1,1 @@
-"""The foundations of every other room: errors, sizes, tables, tokens, the clock."""
+"""The foundations of all other packages: errors, sizes, tables, tokens, the clock."""

@@ -1,4 +1,4 @@
-"""Short names of agents: what tells them apart, without what they share."""
+"""Short names of agents: the parts of their specs that distinguish them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.terminal import visible
+from longspan.simulator.base.terminal import escape_invisible
 
 __all__ = ["ShortNames", "short_names"]
 
@@ -16,24 +16,27 @@ _LABELLED: Final = re.compile(r"(?P<spec>.*?)(?P<label> \[[^\[\]]*\])?", re.DOTA
 _SEGMENT: Final = re.compile(r"[^/:]*[/:]+|[^/:]+")
 
 LEFT_OUT: Final = "\N{HORIZONTAL ELLIPSIS}"
-"""Stands in a pattern for the part that differs."""
+"""Replaces the distinguishing part of a spec in a pattern."""
 
 
 @final
 class ShortNames(NamedTuple):
-    """The short names of agents. `names` maps each agent to its own: no two are equal. `meant` maps what names leave out, such as
-    memory/…?answerer=none, to the names that do; a name that shares this with none is mapped to by the whole spec."""
+    """The short names of agents. `names` maps each agent to a unique name.
+
+    `meant` maps what names leave out to the names that leave it out. The key is a pattern that several names share, such as
+    memory/…?answerer=none, or a whole spec for a single name.
+    """
 
     names: Mapping[str, str]
     meant: Mapping[str, Sequence[str]]
 
     def legend(self, called: Mapping[str, str]) -> list[str]:
-        """Return a line for each letter in `called`, with its name, or with the whole spec if no other name leaves out the same."""
+        """Return a line for each letter in `called` with its name, or with the whole spec if no other name leaves out the same parts."""
         alone = {names[0]: pattern for pattern, names in self.meant.items() if len(names) == 1}
         return [f"{letter}  {alone.get(name, name)}" for name, letter in called.items()]
 
-    def told(self, called: Mapping[str, str] | None = None) -> str:
-        """Say in one sentence what the names leave out; empty if nothing. `called` has letters for them, whose legend is not repeated."""
+    def describe_omissions(self, called: Mapping[str, str] | None = None) -> str:
+        """Return a sentence that lists what the names leave out, or "". `called` maps names to letters, whose legend is not repeated."""
         shown = {name: (called or {}).get(name, name) for name in self.names.values()}
         parts = []
         for pattern, names in self.meant.items():
@@ -49,8 +52,8 @@ class ShortNames(NamedTuple):
 
 @final
 class _Agent(NamedTuple):
-    """An agent's spec in parts: the segments of what stands before the options, with the `/` or `:` that ends each; the options; the label
-    in its brackets."""
+    """An agent's spec in parts: the segments before the options, each with the `/` or `:` that ends it, the options, and the label in
+    brackets."""
 
     segments: tuple[str, ...]
     options: tuple[str, ...]
@@ -62,23 +65,24 @@ class _Agent(NamedTuple):
 
 
 def short_names(agents: Sequence[str]) -> ShortNames:
-    """Return short names of agents, given by their specs, which a label in brackets may follow.
+    """Return short names for agents. An agent is a spec, optionally followed by a label in brackets.
 
-    A name is the last part of the spec, as much of it as tells it from the others, with the options in which agents of its kind differ, and
-    the label where labels differ. An agent alone keeps its spec, and whatever would not be unique stays as it is. All are one line.
+    A name has the trailing segments of the spec that make it unique, the options that are not shared by all agents of its kind, and
+    the label if labels differ. A single agent keeps its spec, and so does an agent whose short name would not be unique. Names have one
+    line.
     """
-    given = {agent: visible(" ".join(agent.split())) for agent in agents}
+    given = {agent: escape_invisible(" ".join(agent.split())) for agent in agents}
     lines = list(dict.fromkeys(given.values()))
-    parsed = {line: _parsed(line) for line in lines}
+    parsed = {line: _parse_name(line) for line in lines}
     short = {line: _short(agent, list(parsed.values())) for line, agent in parsed.items()} if len(lines) > 1 else {}
     counts = Counter(short.values())
     short = {line: line if counts[short.get(line, "")] != 1 else short[line] for line in lines}
-    if len(set(short.values())) < len(short):  # a whole spec is another's short name
+    if len(set(short.values())) < len(short):  # a short name equals another agent's whole spec
         short = {line: line for line in lines}
-    return ShortNames(_numbered({agent: short[line] for agent, line in given.items()}), _meant(parsed, short))
+    return ShortNames(_number_duplicates({agent: short[line] for agent, line in given.items()}), _group_by_pattern(parsed, short))
 
 
-def _parsed(line: str) -> _Agent:
+def _parse_name(line: str) -> _Agent:
     match = _LABELLED.fullmatch(line)
     spec, label = (match["spec"], match["label"] or "") if match else (line, "")
     if not _SPEC.fullmatch(spec):  # an imported run's agent may have any name
@@ -88,18 +92,18 @@ def _parsed(line: str) -> _Agent:
 
 
 def _short(agent: _Agent, all_agents: Sequence[_Agent]) -> str:
-    options = [option for option in agent.options if option not in _shared(agent, all_agents)]
+    options = [option for option in agent.options if option not in _common_options(agent, all_agents)]
     label = "" if all(other.label == agent.label for other in all_agents) else agent.label
     return f"{_head(agent.segments, {other.segments for other in all_agents})}{'?' * bool(options)}{'&'.join(options)}{label}"
 
 
-def _shared(agent: _Agent, all_agents: Sequence[_Agent]) -> set[str]:
-    """Return the options that all agents of its kind have."""
+def _common_options(agent: _Agent, all_agents: Sequence[_Agent]) -> set[str]:
+    """Return the options shared by all agents of the same kind."""
     return set.intersection(*(set(other.options) for other in all_agents if other.kind == agent.kind))
 
 
 def _head(segments: tuple[str, ...], heads: set[tuple[str, ...]]) -> str:
-    """Return the fewest last segments, a letter among them, with which no other head ends."""
+    """Return the fewest trailing segments, with at least one letter, that are not the end of another head."""
     for number in range(1, len(segments)):
         last = segments[-number:]
         name = "".join(last)
@@ -108,8 +112,8 @@ def _head(segments: tuple[str, ...], heads: set[tuple[str, ...]]) -> str:
     return "".join(segments)
 
 
-def _numbered(names: Mapping[str, str]) -> dict[str, str]:
-    """Return names that differ even where specs differ only in their spaces or in characters that are not shown."""
+def _number_duplicates(names: Mapping[str, str]) -> dict[str, str]:
+    """Return unique names, even for specs that differ only in spaces or in invisible characters, by numbering repeated ones."""
     taken: set[str] = set()
     found = {}
     for agent, name in names.items():
@@ -122,8 +126,8 @@ def _numbered(names: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _meant(parsed: Mapping[str, _Agent], short: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the names by what they leave out: a pattern that several have in common, else the whole spec."""
+def _group_by_pattern(parsed: Mapping[str, _Agent], short: Mapping[str, str]) -> dict[str, list[str]]:
+    """Group names by what they leave out: a pattern if several leave out the same, else the whole spec."""
     groups: dict[str, list[str]] = {}
     for line, name in short.items():
         if name != line:
@@ -132,10 +136,10 @@ def _meant(parsed: Mapping[str, _Agent], short: Mapping[str, str]) -> dict[str, 
 
 
 def _pattern(agent: _Agent, name: str, all_agents: Sequence[_Agent]) -> str:
-    """Return what a short name leaves out, with an ellipsis for the name."""
+    """Return what a short name leaves out of the spec, with an ellipsis in its place."""
     head = "".join(agent.segments)
     kept = _head(agent.segments, {other.segments for other in all_agents})
-    shared = _shared(agent, all_agents)
+    shared = _common_options(agent, all_agents)
     options = [option for option in agent.options if option in shared]
     label = agent.label if agent.label and not name.endswith(agent.label) else ""
     return f"{head.removesuffix(kept)}{LEFT_OUT}{'?' * bool(options)}{'&'.join(options)}{label}"

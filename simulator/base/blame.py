@@ -1,4 +1,4 @@
-"""Errors raised by other people's code, in agents and scenarios: who is to blame, and which line raised them."""
+"""Attributes errors raised in agents and scenarios: whose fault they are, and which line raised them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["at_line", "is_fault"]
 
 
 def is_fault(error: BaseException) -> bool:
-    """Return whether the code that was called is to blame for an exception, of whatever class.
+    """Return whether an exception of any class is the fault of the code that was called.
 
-    It is not to blame for interruptions from outside: Trio's cancellation, or a person's Ctrl-C, which a signal handler raises in the main
-    thread. One such exception in a group clears the whole group.
+    Interruptions from outside are not: Trio's cancellation, and Ctrl-C, which a signal handler raises in the main thread. A group of
+    exceptions that contains an interruption is not a fault either.
     """
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_fault, error.exceptions))
@@ -29,17 +29,16 @@ def is_fault(error: BaseException) -> bool:
 
 
 def _is_ctrl_c(error: KeyboardInterrupt) -> bool:
-    if not trio.lowlevel.in_trio_run():  # Python's own handler leaves no trace
+    if not trio.lowlevel.in_trio_run():  # Python's own signal handler leaves no frame in the traceback
         return threading.current_thread() is threading.main_thread()
     modules = [module for module, _, _ in _frames(error.__traceback__)]
     return modules[-1:] == [] or modules[-1].partition(".")[0] == "trio"
 
 
 def at_line(error: BaseException, code: object = None) -> str:
-    """Return " (FILE:LINE)" for the line that raised an exception. The file is given by its name alone, so that the result is the same on
-    every machine.
+    """Return " (FILE:LINE)" for the line that raised an exception. FILE has no folder, so that the result is the same on every machine.
 
-    With `code`, a class, this is the last line that lies in the same folder as the class. Empty if no file took part.
+    `code` is a class: the line is then the last one in a file in the same folder as the class. Returns "" if no file was involved.
     """
     found = _frames(error.__traceback__)
     frames = [(path, line) for module, path, line in found if not path.startswith("<") and module != HardExitError.__module__]

@@ -1,10 +1,10 @@
-"""The user's own folders: a cache for results that take a while to compute (compiled templates, unpacked token ranks and facts), and a
-record of everything that the user has trusted.
+"""The user's own folders: a cache for slow computations (compiled templates, unpacked token ranks and facts), and a record of trust.
 
-The cache is LONGSPAN_CACHE_DIR, or else `longspan` in XDG_CACHE_HOME or ~/.cache. The record of trust is the folder `trusted` in
-LONGSPAN_STATE_DIR, or else in `longspan` in XDG_STATE_HOME or ~/.local/state. Python runs the cached templates as bytecode, so a folder or
-file is used only if the user owns it and nobody else may write to it. Nothing here raises: if an entry cannot be read, verified or written,
-it is computed, or the user is asked, again.
+The cache is in LONGSPAN_CACHE_DIR, or else in `longspan` below XDG_CACHE_HOME or ~/.cache. The record of trust is the folder `trusted` in
+LONGSPAN_STATE_DIR, or else in `longspan` below XDG_STATE_HOME or ~/.local/state.
+
+Python runs cached templates as bytecode, so a folder or file is used only if the user owns it and no other user may write to it. Nothing
+here raises: an entry that cannot be read, verified or written is computed again, or the user is asked again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
-__all__ = ["cached", "read", "write"]
+__all__ = ["read_cached", "read_or_make", "write_cached"]
 
 Kind = Literal["cache", "trusted"]
 
@@ -26,25 +26,26 @@ OWN: Final[dict[Kind, str]] = {"cache": "LONGSPAN_CACHE_DIR", "trusted": "LONGSP
 """The environment variables that name the folders."""
 
 DIGEST: Final = sha256().digest_size
-"""Bytes of the checksum at the start of each file."""
+"""The number of bytes of the checksum at the start of each file."""
 
 
-def cached(name: str, make: Callable[[], bytes]) -> bytes:
-    """Return the content of the file `name`. If there is none, call `make` and store its result."""
-    content = read(name)
+def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
+    """Return the content of the file `name`. If it does not exist, call `make` and store its result."""
+    content = read_cached(name)
     if content is None:
         content = make()
-        write(name, content)
+        write_cached(name, content)
     return content
 
 
-def read(name: str, kind: Kind = "cache") -> bytes | None:
-    """Return the content of the file `name`, or None if it is missing, damaged or untrustworthy."""
+def read_cached(name: str, kind: Kind = "cache") -> bytes | None:
+    """Return the content of the file `name`, or None if it is missing, damaged or writable by other users."""
     try:
         folder = _folder(kind)
         if not _is_private(folder.lstat(), stat.S_ISDIR):
             return None
-        file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # reading a named pipe would block
+        # O_NONBLOCK, because opening a named pipe would wait for its other end.
+        file = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(file, "rb") as opened:
             if not _is_private(os.fstat(file), stat.S_ISREG):
                 return None
@@ -54,8 +55,8 @@ def read(name: str, kind: Kind = "cache") -> bytes | None:
     return content if sha256(content).digest() == digest else None
 
 
-def write(name: str, content: bytes, kind: Kind = "cache") -> None:
-    """Write the file `name` atomically, even while other processes do the same."""
+def write_cached(name: str, content: bytes, kind: Kind = "cache") -> None:
+    """Write the file `name` atomically. Safe if other processes write the same file."""
     with suppress(OSError, RuntimeError, ValueError):
         folder = _folder(kind)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,7 +76,7 @@ def _folder(kind: Kind) -> Path:
     if folder := os.environ.get(OWN[kind]):
         path = Path(folder)
     else:
-        from platformdirs.unix import Unix  # the same places on a Mac
+        from platformdirs.unix import Unix  # use the same folders on a Mac
 
         user = Unix("longspan")
         path = user.user_state_path if kind == "trusted" else user.user_cache_path
@@ -83,5 +84,5 @@ def _folder(kind: Kind) -> Path:
 
 
 def _is_private(state: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    """Return whether a file or folder is of this kind, belongs to the user, and is writable by nobody else."""
+    """Return whether a file or folder has this kind, belongs to the user, and is not writable by other users."""
     return kind(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -11,14 +11,14 @@ DEFAULT_START: Final = datetime(2024, 1, 1, 9, 0)
 """The default virtual date and time at the start of a conversation."""
 
 DEFAULT_PACE: Final = timedelta(seconds=30)
-"""The virtual time that a turn takes by default."""
+"""The default virtual duration of a turn."""
 
 
 @final
 class VirtualClock:
     """A virtual clock that starts at `start`, advances by `pace` each turn, and can jump forward.
 
-    Its dates have no time zone. Raises ValueError if `start` has a time zone, the pace is negative, or a jump goes backwards.
+    Its dates have no time zone. Raises ValueError if `start` has one, if the pace is negative, or for a jump backwards.
     """
 
     def __init__(self, start: datetime, pace: timedelta) -> None:

@@ -1,6 +1,6 @@
-"""What has to end before the interpreter exits, and what failed when it was closed.
+"""Closes resources before the interpreter exits, and collects what could not be closed.
 
-Once Python 3.12 begins to exit, it starts no thread, so anything that needs one to end has to end earlier.
+Once Python 3.12 begins to exit, it starts no more threads. So resources that need a thread to close must be closed earlier.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ _failures: Final[list[str]] = []
 
 
 def end_before_exit(end: Callable[[], None]) -> None:
-    """Have `end_all` call a function, which may be called several times."""
+    """Register a function for `end_all` to call. It must tolerate several calls."""
     if not _ends:
-        atexit.register(end_all)  # for programs that import longspan; a command calls it itself, while it can still choose its exit code
+        # For programs that import longspan. A command calls `end_all` itself, while it can still choose its exit code.
+        atexit.register(end_all)
     _ends.append(end)
 
 
 def end_all() -> None:
-    """End everything that has to end before the interpreter exits."""
+    """Call all registered functions."""
     for end in _ends:
         end()
 
 
 def report_failure(problem: str) -> None:
-    """Print what could not be closed, once. A command then exits with code 1, even if it has done its work."""
+    """Print a resource that could not be closed, once. The command then exits with code 1, even if its work is done."""
     if problem not in _failures:
         _failures.append(problem)
         complain(f"longspan: {problem}")
 
 
 def take_failures() -> list[str]:
-    """Return what was reported, and forget it."""
+    """Return the reported failures, and clear them."""
     failures = _failures[:]
     _failures.clear()
     return failures

@@ -1,4 +1,4 @@
-"""The result of a measure, for any medium: sentences, tables, and data for programs. The medium decides how they look."""
+"""The result of a measure, independent of the medium: sentences, tables, and data for programs. The medium decides how to show them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Final, Literal, NamedTuple, final
 
 from longspan.simulator.base.tables import Table
 
-__all__ = ["MORE_RUNS", "Band", "Chapter", "Curve", "CurvePoint", "Data", "Document", "Section", "Sentence", "Tone", "merged"]
+__all__ = ["MORE_RUNS", "Band", "Chapter", "Curve", "CurvePoint", "Data", "Document", "Section", "Sentence", "Tone", "merge_documents"]
 
 Tone = Literal["plain", "warning"]
 
 
 MORE_RUNS: Final = "more runs"
-"""The label of a sentence that asks for more runs. It is left out where contrasts were stated: they have the runs they were stated with."""
+"""The label of a sentence that asks for more runs. It is omitted for stated contrasts, whose number of runs is fixed."""
 
 
 @final
 class Sentence(NamedTuple):
-    """A sentence. `label` is a word before it: in the margin of a line, in bold in a notice. A `warning` is coloured. `command` is what to
-    type next, after the sentence."""
+    """A sentence. `label` is a word before it: in the margin of a line, in bold in a notice. `tone` sets its colour. `command` is what to
+    type next, and follows the sentence."""
 
     text: str
     label: str = ""
@@ -29,7 +29,7 @@ class Sentence(NamedTuple):
 
 @final
 class Section(NamedTuple):
-    """A table under a heading, with a sentence that says what the table shows and one that explains how it was computed."""
+    """A table under a heading. `sentence` says what the table shows, and `explained` how it was computed."""
 
     heading: str
     sentence: str
@@ -48,7 +48,7 @@ class Chapter(NamedTuple):
 
 @final
 class CurvePoint(NamedTuple):
-    """A group of `questions` at a mean distance: the share that is right, with its 95% interval. `text` describes the group."""
+    """A group of `questions` at a mean distance: the share answered correctly with its 95% interval. `text` describes the group."""
 
     distance: float
     share: float
@@ -60,7 +60,7 @@ class CurvePoint(NamedTuple):
 
 @final
 class Band(NamedTuple):
-    """A distance with its 95% interval and a label. A `high` of None is further than any question."""
+    """A distance with its 95% interval and a label. `high` is None if it lies beyond all questions."""
 
     low: float
     value: float
@@ -70,11 +70,11 @@ class Band(NamedTuple):
 
 @final
 class Curve(NamedTuple):
-    """A share by distance. Media draw it on a logarithmic axis.
+    """A share by distance, to be drawn on a logarithmic axis.
 
-    It is that of an `agent`'s runs, which `note` describes, such as "at 8k, 2 runs". `brief` is the result in a few words, and `sentence`
-    in one or two sentences. `start` is a group at no distance at all. `fitted` are the corners of a fitted line, as (distance, share).
-    `levels` are named shares to compare with. `tables` belong beside the curve.
+    It belongs to the runs of `agent`, which `note` describes, such as "at 8k, 2 runs". `brief` is the result in a few words, `sentence` in
+    one or two sentences. `start` is a group at distance 0. `fitted` lists the corners of a fitted line as (distance, share). `levels` are
+    named shares to compare with. `tables` appear next to the curve.
     """
 
     agent: str
@@ -91,8 +91,10 @@ class Curve(NamedTuple):
 
 @final
 class Data(NamedTuple):
-    """Rows for programs. `columns` gives the names and types of the columns (str, int, float or bool). A row may leave out all but the
-    columns in `always`, which are null where they do not apply. A value may be a mapping."""
+    """Rows for programs. `columns` maps column names to types (str, int, float or bool).
+
+    A row may omit columns, except those in `always`, which are null if they do not apply. A value may be a mapping.
+    """
 
     name: str
     columns: Mapping[str, type]
@@ -102,15 +104,15 @@ class Data(NamedTuple):
 
 @final
 class Document(NamedTuple):
-    """Everything that measures say about one run, or about several runs side by side.
+    """All that measures report about one run, or about several runs side by side.
 
-    `curves` lead pages and pictures, where there are some. For one run, `opening` comes first in every medium. `notices` stand next to its
-    score in every medium, `lines` below it where a medium has room for a line each, `tables` where it has room for no more, and `chapters`
-    where there is room for pages. `closing` sentences end the output of a terminal.
+    `curves` come first on pages and in pictures. For one run, every medium shows `opening` first and `notices` next to the score. `lines`
+    appear below the score where there is room for a line each, `tables` in terminals and the like, and `chapters` on pages. `closing`
+    sentences end a terminal's output.
 
-    For runs side by side, `verdicts` name the best, above everything else. The `first` tables come before the scores where they decide the
-    ranking, and right below the scores elsewhere. Then come the `leading` tables, and `tables` below the tables of scenarios and pairs.
-    `leading_data` and `data` are the same for programs.
+    For runs side by side, `verdicts` come first and name the best. The `first` tables come before the scores if they decide the ranking,
+    and otherwise right below the scores. The `leading` tables follow. `tables` come below the tables of scenarios and pairs. `leading_data`
+    and `data` are the counterparts for programs.
     """
 
     opening: Sequence[Sentence] = ()
@@ -127,6 +129,6 @@ class Document(NamedTuple):
     curves: Sequence[Curve] = ()
 
 
-def merged(documents: Sequence[Document]) -> Document:
-    """Return one document that holds all of these, in their order."""
+def merge_documents(documents: Sequence[Document]) -> Document:
+    """Return one document with the content of all of these, in order."""
     return Document(*(tuple(each for part in parts for each in part) for parts in zip(*documents, strict=True)))

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from longspan.simulator.base.integers import PLAIN, parse_integer
-from longspan.simulator.base.lists import listed, seeds_in, spans_in
+from longspan.simulator.base.lists import expand_list, seeds_in, spans_in
 from longspan.simulator.base.sizes import MAX_TOKENS, Tokens, is_size
 
 __all__ = [
@@ -25,16 +25,16 @@ __all__ = [
     "Spans",
     "StartsAt",
     "Whole",
+    "describe_fields",
     "is_option",
-    "meanings",
     "option_names",
-    "validated",
+    "validate_options",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
 
 Whole = Annotated[int, BeforeValidator(parse_integer)]
-"""A whole number, or a string of its plain digits."""
+"""A whole number, as an int or as a string of plain digits."""
 
 Seed = Annotated[Whole, Field(ge=-(2**63), lt=2**63)]
 """The seed of a run's tests."""
@@ -45,10 +45,10 @@ Span = Annotated[Whole, Field(ge=1, le=MAX_TOKENS)]
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str | int) else value)]
 """A list of names, or a single name."""
 
-Spans = Annotated[list[Tokens], BeforeValidator(lambda values: listed(values, spans_in))]
+Spans = Annotated[list[Tokens], BeforeValidator(lambda values: expand_list(values, spans_in))]
 """A list of spans in tokens, or one string that lists several."""
 
-Seeds = Annotated[list[Seed], BeforeValidator(lambda values: listed(values, seeds_in))]
+Seeds = Annotated[list[Seed], BeforeValidator(lambda values: expand_list(values, seeds_in))]
 """A list of seeds, or one string that lists several."""
 
 MAX_LABEL: Final = 40
@@ -71,17 +71,17 @@ def _label(value: object) -> str:
 
 
 Label = Annotated[str, BeforeValidator(_label)]
-"""A label that tells runs of the same agent apart."""
+"""A label that distinguishes runs of the same agent."""
 
 MAX_START: Final = datetime(9000, 1, 1)
-"""Conversations must start before this date, so that virtual time stays within the calendar's range."""
+"""The first start date that is not allowed. Virtual time must not reach the end of Python's calendar."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3}|\.[0-9]{6})?)?)?")
 _LOOKS_NUMERIC: Final = re.compile(r"[\s\d_+.-]*")
 
 
 def _start(value: object) -> datetime:
-    """Return a date and time that has no time zone. Raises ValueError."""
+    """Return a date and time without a time zone. Raises ValueError."""
     if isinstance(value, str) and _DATE.fullmatch(value):
         value = datetime.fromisoformat(value)
     elif isinstance(value, date) and not isinstance(value, datetime):
@@ -98,19 +98,19 @@ StartsAt = Annotated[datetime, BeforeValidator(_start)]
 
 
 OPEN: Final = ".NAME"
-"""The end of the alias of an open field, which collects all options with its prefix in a mapping: `header.NAME` takes `header.user` and the
-like."""
+"""The suffix of the alias of an open field. An open field collects all options with its prefix in a mapping: `header.NAME` takes
+`header.user` and so on."""
 
 
 def option_names(model: type[BaseModel]) -> list[str]:
-    """Return the names of a model's options, as users write them."""
+    """Return the names of a model's options as users write them."""
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Return what the docstrings below a model's fields say, by the options' names: "" for a field without one.
+def describe_fields(model: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings below a model's fields by option name, with "" for a field without one.
 
-    Python keeps no such docstrings, so they are read from the source.
+    Python discards such docstrings, so they are parsed from the source.
     """
     import ast
     import inspect
@@ -122,7 +122,7 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
             continue
         try:
             source = inspect.getsource(cls)
-        except (OSError, TypeError):  # a package may come without its source
+        except (OSError, TypeError):  # the package may be installed without its source
             continue
         (tree,) = ast.parse(textwrap.dedent(source)).body
         statements = tree.body if isinstance(tree, ast.ClassDef) else []
@@ -134,12 +134,12 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def is_option(name: str, known: Collection[str]) -> bool:
-    """Return whether an option has one of the `known` names, or the prefix of an open field among them."""
+    """Return whether `name` is one of the `known` names, or has the prefix of an open field among them."""
     prefix, dot, rest = name.partition(".")
     return f"{prefix}{OPEN}" in known if dot and rest else name in known
 
 
-def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def _gather_open_fields(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values, with the options of each open field gathered into one mapping."""
     found = dict(given)
     for prefix in (name.removesuffix(OPEN) for name in option_names(model) if name.endswith(OPEN)):
@@ -149,14 +149,14 @@ def _gathered(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
+def validate_options(model: type[Model], given: Mapping[str, Any]) -> Model:
     """Validate values that a user gave by name. Raises ValidationError.
 
-    A whole number must be written plainly (see `parse_integer`) or as a size, even if the type of the model's field would accept more.
+    A whole number must be in plain digits (see `parse_integer`) or a size, even if pydantic would accept more.
     """
-    # Pydantic's strict modes cannot express this. For Python and JSON, "7" is not a number, yet all options of an agent are strings. For
-    # strings, "1_000" is 1000, "0-9" is -9, and a suite's 7 is not a number.
-    given = _gathered(model, given)
+    # Pydantic's strict mode cannot express this. In Python and JSON mode, the string "7" is not a number, but agent options are strings. In
+    # string mode, "1_000" is 1000, "0-9" is -9, and the number 7 from a suite is not a number.
+    given = _gather_open_fields(model, given)
     read = model.model_validate(given)
     for name, info in model.model_fields.items():
         key = name if name in given else info.alias or name
@@ -167,11 +167,11 @@ def validated(model: type[Model], given: Mapping[str, Any]) -> Model:
 
 
 def _odd(given: Any, read: Any) -> str:
-    """Return the problem with a value that was read as a whole number, or with the first such value inside a list or mapping; "" if there
-    is none."""
+    """Return the problem with a value that was parsed as a whole number, or with the first such value in a list or mapping. Return "" if
+    all are fine."""
     if type(read) is int and type(given) is not int:
         if isinstance(given, str) and (PLAIN.match(given) or is_size(given) or not _LOOKS_NUMERIC.fullmatch(given)):
-            return ""  # a word with letters is a name that the field itself turns into a number
+            return ""  # a word with letters: the field itself has turned it into a number
         try:
             parse_integer(given)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Run an async function over many items concurrently, and return the results in order."""
+"""Runs an async function over many items concurrently, and returns the results in order."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MAX_CONCURRENT: Final = 100
-"""The number of items processed at once. Limiting the requests to a provider is up to the agent."""
+"""The most items to process concurrently. Rate limits of a provider are up to the agent."""
 
 
 async def gather(
     function: Callable[[Item], Awaitable[Result]], items: Sequence[Item], on_progress: Callable[[int, int], None] | None = None
 ) -> list[Result]:
-    """Call `function` with each item and return the results in the order of the items.
+    """Call `function` with each item, and return the results in item order.
 
-    `on_progress` is called after each result with the number of results so far and the number of items. The first LongspanError is raised
-    only after all items have been tried, because the other calls may have been paid for.
+    `on_progress` is called after each result, with the number of results so far and the number of items. A LongspanError is raised only
+    after all items have been tried, because the other calls may have been paid for.
     """
     results: dict[int, Result] = {}
     errors: list[LongspanError] = []

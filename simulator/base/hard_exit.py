@@ -1,4 +1,4 @@
-"""Reports calls of `os._exit` by other people's code, which would end the command without a word, and even with success."""
+"""Reports calls of `os._exit` in other people's code. They would end a command without a message, and even with success."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from longspan.simulator.base.terminal import complain
 __all__ = ["LOOPS", "HardExitError", "end_process", "report_crashes"]
 
 end_process: Final = os._exit
-"""Ends the process at once, as Python's own `os._exit` does."""
+"""Python's own `os._exit`, which ends the process immediately."""
 
 LOOPS: Final[set[CodeType]] = set()
-"""Functions of longspan that run event loops. Errors of the tasks in them reach nobody."""
+"""Functions of longspan that run event loops. An exception in their tasks would not reach longspan's caller."""
 
 
 @final
 class HardExitError(BaseException):
-    """Code called `os._exit`. Not an Exception, so that this code does not catch it by accident."""
+    """Code called `os._exit`. Not an Exception, so that the same code does not catch it by accident."""
 
 
 @contextmanager
 def report_crashes() -> Iterator[None]:
-    """In this context, let the process, which must be longspan's own, say why it ends if other people's code ends it.
+    """Report why the process ends if other people's code ends it. The process must be longspan's own.
 
-    A call of `os._exit` raises HardExitError if longspan called the code, since longspan then blames the code and goes on. In a thread or a
-    task of the code's own, one line says where the call is, and the process ends with the exit code of a failure. In a process that was
-    forked from this one, `os._exit` works as usual: that is how such processes end. After a crash in native code, such as a segmentation
-    fault, Python shows the line that ran.
+    If longspan called the code, `os._exit` raises HardExitError: longspan reports the code's fault and continues. In a thread or task that
+    the code started, one line names the place of the call, and the process ends with an error code. In a forked process, `os._exit` works
+    as usual, because that is how forked processes end. After a crash in native code, such as a segmentation fault, Python prints the line
+    that was running.
     """
     owner = os.getpid()
 
@@ -48,7 +48,7 @@ def report_crashes() -> Iterator[None]:
         complain(f"longspan: os._exit({status}) was called at {where}, which ends longspan; `longspan resume` continues a run")
         end_process(1)
 
-    with suppress(OSError, RuntimeError, ValueError):  # standard error is closed
+    with suppress(OSError, RuntimeError, ValueError):  # standard error may be closed
         faulthandler.enable(all_threads=False)
     os._exit = exit_with_report
     try:
@@ -58,7 +58,7 @@ def report_crashes() -> Iterator[None]:
 
 
 def _is_called_by_longspan(frame: FrameType | None) -> bool:
-    """Return whether a function of longspan called this code, in this thread and task."""
+    """Return whether a function of longspan called this code, in the same thread and task."""
     while frame is not None and frame.f_code not in LOOPS:
         if str(frame.f_globals.get("__name__")).startswith("longspan."):
             return True

@@ -1,4 +1,4 @@
-"""Keep the keys in the environment, and secrets of this process, from being written, however text from outside spells them."""
+"""Redacts keys from the environment, and secrets of this process, in all text that is written, in any spelling."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from functools import lru_cache
 from html import unescape
 from typing import Any, Final, NamedTuple, final
 
-__all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redacted", "redacted_in"]
+__all__ = ["MAX_LENGTH", "forget_secret", "note_key", "note_secret", "redact", "redact_json"]
 
 NAMES: Final = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)S?$", re.IGNORECASE)
-"""Names of environment variables that hold keys."""
+"""The names of environment variables that contain keys."""
 
 MIN_LENGTH: Final = 8
-"""The minimum length of a key that is redacted. Anything shorter could match ordinary text."""
+"""The minimum length of a key to redact. A shorter value could match ordinary text."""
 
 MIN_PLAIN: Final = 16
-"""The minimum length of a key made of letters alone or of digits alone, as words and dates are."""
+"""The minimum length of a key that is only letters or only digits, like a word or a date."""
 
 MAX_LENGTH: Final = 4_096
-"""The maximum length of a key, as spelled, that is redacted wherever the text has been cut."""
+"""The longest spelling of a key that is redacted even where text was cut."""
 
 FOUND_BY: Final = 20
-"""How many of its first characters identify a longer key, so that a key that was cut off is found too."""
+"""The number of first characters that identify a longer key, so that a truncated key is found too."""
 
 DEPTH: Final = 6
-"""How many escapes may be nested, as in JSON inside JSON inside an address."""
+"""The deepest nesting of escapes, as for JSON inside JSON inside a URL."""
 
 _ESCAPE: Final = re.compile(
     r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"
     r"|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});|\r?\n[ \t]*"
 )
-"""One character as escaped by JSON, C, shells, addresses or HTML, or a line end, since base64 is wrapped."""
+"""One character as escaped by JSON, C, shells, URLs or HTML, or a line end, because base64 is wrapped."""
 
 _noted: Final[set[str]] = set()
 
@@ -44,7 +44,7 @@ _made: Final[dict[str, str]] = {}
 
 
 class _Secret(NamedTuple):
-    """A spelling that must not be written, the part that identifies it, and the name of the environment variable."""
+    """A spelling to redact, the part that identifies it, and the name of its environment variable."""
 
     spelling: str
     found_by: str
@@ -58,66 +58,67 @@ class _Span(NamedTuple):
 
 
 def note_key(name: str) -> None:
-    """Note that an environment variable holds a key, whatever its name is."""
+    """Note that an environment variable contains a key, even if its name does not say so."""
     _noted.add(name)
 
 
 def note_secret(name: str, value: str) -> None:
-    """Redact a secret that this process made, as `[name]`, until it is forgotten. It need not be in an environment variable."""
+    """Redact a secret that this process made, as `[name]`, until `forget_secret`. It may be outside the environment."""
     _made[value] = name
 
 
 def forget_secret(value: str) -> None:
-    """Stop redacting a secret, because it no longer opens anything."""
+    """Stop redacting a secret that no longer gives access to anything."""
     _made.pop(value, None)
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return `text` with every key replaced by the name of its environment variable.
 
-    A key is found as it is, with some or all of its characters escaped, in hexadecimal, and in base64, even inside longer encoded text.
-    Values shorter than MIN_LENGTH are left alone, as are words and numbers shorter than MIN_PLAIN.
+    Finds keys in plain text, with any of their characters escaped, in hexadecimal and in base64, even inside longer encoded text. Values
+    shorter than MIN_LENGTH are left alone, and so are words and numbers shorter than MIN_PLAIN.
     """
-    return _redacted(text, _secrets())
+    return _redact_text(text, _secrets())
 
 
-def redacted_in(value: Any) -> Any:
-    """Return a JSON value with all of its strings `redacted`, including the keys of objects. Any other value is converted to JSON first, if
-    possible. Raises RecursionError for a value that contains itself."""
+def redact_json(value: Any) -> Any:
+    """Return a JSON value with all of its strings redacted, object keys included. Other values are converted to JSON first, if possible.
+
+    Raises RecursionError for a value that contains itself.
+    """
     secrets = _secrets()
-    return _redacted_in(value, secrets) if secrets else value
+    return _redact_json(value, secrets) if secrets else value
 
 
-def _redacted_in(value: Any, secrets: Sequence[_Secret]) -> Any:
+def _redact_json(value: Any, secrets: Sequence[_Secret]) -> Any:
     if isinstance(value, str):
-        return _redacted(value, secrets)
+        return _redact_text(value, secrets)
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, dict):
-        return {_redacted_in(name, secrets): _redacted_in(item, secrets) for name, item in value.items()}
+        return {_redact_json(name, secrets): _redact_json(item, secrets) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted_in(item, secrets) for item in value]
+        return [_redact_json(item, secrets) for item in value]
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return _redacted_in(to_jsonable_python(value), secrets)
+        return _redact_json(to_jsonable_python(value), secrets)
     except (PydanticSerializationError, ValueError):
-        return value  # JSON cannot express it, so it will not be written either
+        return value  # it has no JSON form, so it will not be written either
 
 
-def _redacted(text: str, secrets: Sequence[_Secret]) -> str:
+def _redact_text(text: str, secrets: Sequence[_Secret]) -> str:
     if len(text) < MIN_LENGTH:
         return text
     pieces, written = [], 0
-    for start, end, name in _merged(_found(text, secrets, DEPTH)):
+    for start, end, name in _merge_spans(_find_secrets(text, secrets, DEPTH)):
         pieces += [text[written:start], f"[{name}]"]
         written = end
     return "".join([*pieces, text[written:]]) if written else text
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
-    """Return the spans in order, with overlapping ones merged. A merged span has the name of the longest span among those that begin
-    first."""
+def _merge_spans(spans: list[_Span]) -> list[_Span]:
+    """Return spans in order, with overlapping ones merged. A merged span has the name of its first span; of several, the longest."""
     merged: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:
@@ -127,11 +128,11 @@ def _merged(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
-def _found(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
-    """Return the positions of secrets in `text`, both plain and behind up to `depth` levels of escapes."""
+def _find_secrets(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
+    """Return the positions of secrets in `text`, plain or behind up to `depth` levels of escapes."""
     spans = [span for secret in secrets for span in _occurrences(text, secret)]
-    meant = _ESCAPE.sub(_meant, text) if depth else text
-    if meant != text and (inside := _found(meant, secrets, depth - 1)):
+    meant = _ESCAPE.sub(_decode_escape, text) if depth else text
+    if meant != text and (inside := _find_secrets(meant, secrets, depth - 1)):
         places = _Places(text)
         spans += [_Span(places.of(span.start).start, places.of(span.end - 1).stop, span.name) for span in inside]
     return spans
@@ -149,20 +150,20 @@ def _occurrences(text: str, secret: _Secret) -> Iterator[_Span]:
 
 @final
 class _Places:
-    """Maps positions in unescaped text back to positions in the text as written."""
+    """Maps positions in unescaped text back to positions in the original text."""
 
     def __init__(self, text: str) -> None:
         self._meant: list[int] = []
         self._written: list[tuple[int, int, int]] = []
         saved = 0
         for match in _ESCAPE.finditer(text):
-            length = len(_meant(match))
+            length = len(_decode_escape(match))
             self._meant.append(match.start() - saved)
             self._written.append((match.start(), match.end(), length))
             saved += match.end() - match.start() - length
 
     def of(self, place: int) -> range:
-        """Return where the character at this position of the unescaped text is written."""
+        """Return where the original text has the character at `place` of the unescaped text."""
         last = bisect_right(self._meant, place) - 1
         if last < 0:
             return range(place, place + 1)
@@ -171,8 +172,8 @@ class _Places:
         return range(start, end) if further < 0 else range(end + further, end + further + 1)
 
 
-def _meant(escape: re.Match[str]) -> str:
-    """Return the character that an escape stands for, or an empty string for a line end."""
+def _decode_escape(escape: re.Match[str]) -> str:
+    """Return the character that an escape stands for, or "" for a line end."""
     text = escape[0]
     if text[0] == "\\":
         if text[1] in "ux":
@@ -186,33 +187,33 @@ def _meant(escape: re.Match[str]) -> str:
 def _secrets() -> Sequence[_Secret]:
     held = ((name, os.environ.get(name, "").strip()) for name in os.environ if name in _noted or _is_of_key(name))
     made = [(name, value) for value, name in tuple(_made.items())]  # a copy, because other threads make secrets too
-    return _spelled((*sorted((name, key) for name, key in held if _is_key(key) and key not in name), *made))
+    return _spell_secrets((*sorted((name, key) for name, key in held if _is_key(key) and key not in name), *made))
 
 
 @lru_cache(maxsize=1024)
 def _is_of_key(name: str) -> bool:
-    """Return whether a variable is named like a key. Cached, because redacting any text asks this of the whole environment."""
+    """Return whether a variable is named like a key. Cached, because each call of `redact` checks the whole environment."""
     return NAMES.search(name) is not None
 
 
 def _is_key(value: str) -> bool:
-    """Return whether a value can be told apart from ordinary text."""
+    """Return whether a value is distinct enough from ordinary text to be redacted."""
     return len(value) >= (MIN_PLAIN if value.isalpha() or value.isdigit() else MIN_LENGTH)
 
 
 @lru_cache(maxsize=32)
-def _spelled(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
+def _spell_secrets(held: tuple[tuple[str, str], ...]) -> Sequence[_Secret]:
     return [_Secret(text, text[:FOUND_BY], name) for name, key in held for text in dict.fromkeys(_spellings(key))]
 
 
 def _spellings(key: str) -> Iterator[str]:
     data = key.encode("utf-8", "surrogateescape")
     yield key
-    yield re.sub(r"\r?\n[ \t]*", "", key)  # for text whose line ends have been removed
+    yield re.sub(r"\r?\n[ \t]*", "", key)  # for text without its line ends
     yield data.hex()
     yield data.hex().upper()
     for before in range(3):
         code = b64encode(bytes(before) + data).decode()
-        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # only the characters that depend on nothing but the key
+        whole = code[(0, 2, 3)[before] : (before + len(data)) * 4 // 3]  # only the characters that depend on the key alone
         yield whole
         yield whole.translate({ord("+"): "-", ord("/"): "_"})

@@ -1,4 +1,4 @@
-"""Several seeds or spans in one string, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
+"""Lists of seeds or spans in one string, as users write them: `0-9`, `1,4,7`, `2k,32k`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.integers import parse_integer
 from longspan.simulator.base.sizes import parse_size
 
-__all__ = ["listed", "seeds_in", "spans_in"]
+__all__ = ["expand_list", "seeds_in", "spans_in"]
 
 T = TypeVar("T")
 
 MAX_SEEDS: Final = 10_000
-"""The most seeds that a range may have."""
+"""The most seeds in a range."""
 
 _WHOLE: Final = r"0|-?[1-9][0-9]{0,18}"
 _RANGE: Final = re.compile(rf"({_WHOLE})-({_WHOLE})", re.ASCII)
@@ -35,11 +35,10 @@ def spans_in(text: str) -> list[int]:
     return [parse_size(part) for part in _COMMA.split(text)]
 
 
-def listed(values: object, read: Callable[[str], list[T]]) -> Any:
-    """Return a value, or a list of values, as a list, and replace each string by the values that it lists. Anything else is left to
-    pydantic.
+def expand_list(values: object, read: Callable[[str], list[T]]) -> Any:
+    """Return a value, or a list of values, as a list, with each string replaced by the values that it lists.
 
-    Raises ValueError, which pydantic reports as an error of the field.
+    Other values are left for pydantic to validate. Raises ValueError, which pydantic reports as an error of the field.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
         values = [values]

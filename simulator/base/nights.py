@@ -1,4 +1,4 @@
-"""The nights of a conversation, during which an agent may put its memory in order."""
+"""The nights of a conversation, when an agent may consolidate its memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final, final
 __all__ = ["MAX_NIGHTS", "Nights", "morning_after"]
 
 MORNING: Final = time(7, 30)
-"""The time of day, in virtual time, when a night ends."""
+"""The virtual time of day when a night ends."""
 
 SHORTEST: Final = timedelta(hours=4)
-"""The shortest night, in virtual time."""
+"""The shortest night in virtual time."""
 
 MAX_NIGHTS: Final = 100
 """The most nights in a span."""
@@ -26,9 +26,9 @@ def morning_after(now: datetime) -> datetime:
 
 @final
 class Nights:
-    """Decides when nights fall: `each` of them in every `span`, evenly spaced in charged tokens, the first after half an interval.
+    """Schedules nights: `each` of them per `span`, at equal distances in charged tokens, the first after half a distance.
 
-    A test therefore lives through about the same number of nights at every span, and every agent has them in the same places.
+    So a test spans about the same number of nights at every span, and every agent has them in the same places.
     """
 
     def __init__(self, each: int, span: int) -> None:
@@ -37,8 +37,10 @@ class Nights:
         self._turn = 0
 
     def fall(self, turn: int, position: int) -> bool:
-        """Return whether a night falls before turn number `turn`, at a charged position. At most one night falls between two turns. If one
-        does, the next call waits for the night after it."""
+        """Return whether a night falls before turn number `turn`, at the charged position `position`.
+
+        At most one night falls between two turns. If one falls, the next call waits for the next night.
+        """
         if position < self._next or turn == self._turn:
             return False
         self._next += self._apart

@@ -1,8 +1,8 @@
-"""YAML without its traps: whole numbers are plain decimal digits, `off` is a word, a duplicate key is an error, and aliases cannot make a
-small file large.
+"""Parses YAML without its traps: whole numbers are plain decimal digits, `off` is a word, a duplicate key is an error, and aliases cannot
+make a small file large.
 
-Why not ruamel.yaml, which reads YAML 1.2: it still takes 0x10, 010, 1_000 and +7 for numbers and does not limit aliases, so that its loader
-would need everything below as well. It also takes 1.6 times as long to read a suite.
+ruamel.yaml, which implements YAML 1.2, is no help. It still reads 0x10, 010, 1_000 and +7 as numbers and does not limit aliases, so it
+would need the same code as below. It also takes 1.6 times as long to read a suite.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from yaml.composer import ComposerError
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.integers import PLAIN, parse_integer
 
-__all__ = ["load", "problem"]
+__all__ = ["describe_yaml_error", "load_yaml"]
 
 MAX_NODES: Final = 100_000
-"""The most values that a file may have, counting an aliased value again at each alias."""
+"""The most values in a file. An aliased value counts again for each alias."""
 
 _BOOL: Final = "tag:yaml.org,2002:bool"
 _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
 
 
-def load(text: str | bytes) -> Any:
-    """Return the value of a YAML document. Raises YAMLError, or whatever exception a constructor raises for a value that it rejects.
+def load_yaml(text: str | bytes) -> Any:
+    """Return the value of a YAML document. Raises YAMLError, or any exception that a constructor raises for a value.
 
-    Anything that only YAML 1.1 reads as a number (0x10, 010, 1_000, +7, 1:30) or as true or false (yes, no, on, off) is a string.
+    Values that only YAML 1.1 treats as numbers (0x10, 010, 1_000, +7, 1:30) or booleans (yes, no, on, off) are strings.
     """
     return yaml.load(text, _Loader)  # noqa: S506
 
 
-def problem(error: BaseException) -> str:
-    """Say in one line why a document could not be read, and where in it."""
+def describe_yaml_error(error: BaseException) -> str:
+    """Return one line that says why a document could not be read, and where."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark) is not None:
@@ -46,7 +46,7 @@ def problem(error: BaseException) -> str:
 
 @final
 class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers: ClassVar[Any] = {  # type: ignore[misc]  # the stubs say of an instance
+    yaml_implicit_resolvers: ClassVar[Any] = {  # type: ignore[misc]  # the stubs declare an instance variable
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_BOOL, _INT, _FLOAT)]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -69,7 +69,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _size(node: yaml.Node, known: dict[int, float]) -> float:
-    """Return the number of nodes below a node: infinite if it contains itself."""
+    """Return the number of nodes below a node, or infinity if it contains itself."""
     if id(node) not in known:
         known[id(node)] = float("inf")
         inner = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
@@ -78,7 +78,7 @@ def _size(node: yaml.Node, known: dict[int, float]) -> float:
 
 
 def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
-    return parse_integer(node.value)  # an explicit tag may claim any scalar to be one
+    return parse_integer(node.value)  # an explicit tag (!!int) may be on any scalar
 
 
 _Loader.add_implicit_resolver(_BOOL, re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))

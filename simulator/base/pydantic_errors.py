@@ -1,4 +1,4 @@
-"""Pydantic's validation errors in our own words."""
+"""Pydantic's validation errors, rephrased."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ _KINDS: Final[Mapping[str, str]] = {
     "url": "an address, such as http://127.0.0.1:8000",
     "json": "JSON",
 }
-"""The kind of value that is expected if the type of the problem is KIND_type or KIND_parsing."""
+"""The expected kind of value for problems of type KIND_type or KIND_parsing."""
 
 _OWN: Final = ("value_error", "assertion_error")
-"""Problems found and described by a validator, ours or a scenario author's."""
+"""Problems that a validator found and described, ours or a scenario author's."""
 
 
 def problem_of(error: ErrorDetails) -> str:
@@ -96,7 +96,7 @@ def problem_of(error: ErrorDetails) -> str:
     if context.get("min_length") == 1:
         return "must not be empty"
     if type_ in _WORDS:
-        return " ".join(_WORDS[type_].format_map({name: _shown(value) for name, value in context.items()}).split())
+        return " ".join(_WORDS[type_].format_map({name: _format_limit(value) for name, value in context.items()}).split())
     for ending in ("_type", "_parsing"):
         if type_.endswith(ending) and (kind := type_.removesuffix(ending)) in _KINDS:
             return f"must be {_KINDS[kind]}"
@@ -104,14 +104,14 @@ def problem_of(error: ErrorDetails) -> str:
 
 
 def place_of(error: ErrorDetails) -> str:
-    """Return the keys and positions that lead to the wrong value, such as `runs.0.seeds`; empty if the whole value is wrong."""
+    """Return the path to the wrong value, such as `runs.0.seeds`, or "" if the whole value is wrong."""
     return " ".join(".".join(_keys(error["loc"])).split())[:200]
 
 
 def _keys(location: Iterable[int | str]) -> Iterable[str]:
-    """Leave out the names of types that pydantic adds to a location, such as `constrained-str` or `list[int]`."""
+    """Yield the parts of a location, without the type names that pydantic adds, such as `constrained-str` or `list[int]`."""
     return (key for key in map(str, location) if not key.endswith("]") and not key.startswith("constrained-"))
 
 
-def _shown(value: Any) -> str:
+def _format_limit(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")

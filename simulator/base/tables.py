@@ -7,19 +7,19 @@ from typing import Final, final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-__all__ = ["Table", "small"]
+__all__ = ["Table", "format_decimals"]
 
 NUMERIC: Final = "0123456789<+\N{MINUS SIGN}"
-"""What a number in a cell may begin with."""
+"""The characters that a number in a cell may begin with."""
 
 
 @final
 class Table(BaseModel):
     """A table with a title, columns and rows of strings. `note` explains how to read it.
 
-    Rows with long cells have `heads`: the number of columns shown on a row's first line, with the other columns below; 0 for a plain table.
-    `shades` holds a value in [0, 1] to colour each cell, or None for no colour, and `across` says what the shaded columns are. Raises
-    ValueError if a row has more or fewer cells, or shades, than there are columns.
+    For rows with long cells, `heads` is the number of columns on a row's first line; the other columns go below it. 0 means a plain table.
+    `shades` has a value in [0, 1] to colour each cell, or None for no colour, and `across` names what the shaded columns are. Raises
+    ValueError if a row of cells or shades does not match the columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,11 +41,11 @@ class Table(BaseModel):
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column is numeric and right-aligned. The first column never is: it names the row."""
+        """Whether each column is numeric, and so right-aligned. The first column never is: it names the row."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return [number > 0 and all(not cell or cell[0] in NUMERIC for cell in column) for number, column in enumerate(columns)]
 
 
-def small(value: float) -> str:
-    """Format a number with two decimals, or as many as a small one needs: 12.35, 0.50, 0.0012."""
+def format_decimals(value: float) -> str:
+    """Format a number with two decimals, or more for a small one: 12.35, 0.50, 0.0012."""
     return f"{Decimal(f'{value:.3g}'):f}" if 0 < abs(value) < 0.0995 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""Jinja environments for longspan's templates. Undefined variables raise an error; compiled templates are cached per user."""
+"""Jinja environments for longspan's templates. Undefined variables raise an error. Compiled templates are cached per user."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from jinja2.bccache import Bucket
 
 from longspan.simulator.base import cache
 
-__all__ = ["environment"]
+__all__ = ["make_environment"]
 
 COMPILER: Final = f"Python {sys.version} Jinja {jinja2.__version__}"
 """The versions that compiled templates depend on."""
 
 
-def environment(*folders: Path, **options: Any) -> Environment:
-    """Return an environment that looks for templates in these folders, in this order. HTML is escaped only with `autoescape`.
+def make_environment(*folders: Path, **options: Any) -> Environment:
+    """Return an environment that looks for templates in these folders, in order. HTML is escaped only with `autoescape`.
 
-    A template is read once: Jinja would look for a newer file each time that a template imports another.
+    A template is read once. Jinja's reloading would check for a newer file at each import of a template.
     """
     loader: BaseLoader = FileSystemLoader(folders)
     options = {"autoescape": False, **options}
@@ -33,19 +33,19 @@ def environment(*folders: Path, **options: Any) -> Environment:
 class _CompiledTemplates(BytecodeCache):
     """Compiled templates in the user's cache folder. Jinja checks that their source has not changed.
 
-    When Jinja compiles a template, it applies filters to constants, so a cached template keeps the result of an older filter.
+    Jinja applies filters to constants at compile time. So after a filter changes, a cached template still has the old result.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        content = cache.read(self._file(bucket))
+        content = cache.read_cached(self._file(bucket))
         if content is not None:
             bucket.bytecode_from_string(content)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        cache.write(self._file(bucket), bucket.bytecode_to_string())
+        cache.write_cached(self._file(bucket), bucket.bytecode_to_string())
 
     def _file(self, bucket: Bucket) -> str:
         """Return the cache file's name, which depends on the template's path, the compiler and the options."""

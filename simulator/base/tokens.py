@@ -1,7 +1,7 @@
-"""Token counting without a network: tiktoken's encodings, built from rank files that come with longspan.
+"""Counts tokens without a network: tiktoken's encodings, built from rank files that are part of longspan.
 
-tiktoken itself downloads the ranks when an encoding is first used. NOTICE names the source of longspan's copies, which
-`scripts/pack_ranks.py` packs.
+tiktoken itself downloads the ranks when an encoding is first used. NOTICE names the source of longspan's copies, and
+`scripts/pack_ranks.py` packs them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, final, get_args
 
-from longspan.simulator.base.cache import cached
+from longspan.simulator.base.cache import read_or_make
 from longspan.simulator.base.errors import InputError
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-__all__ = ["EncodingName", "Tokenizer", "encodings", "pieces", "unpacked"]
+__all__ = ["EncodingName", "Tokenizer", "encodings", "split_pieces", "unpack_tokens"]
 
 EncodingName = Literal["cl100k_base", "o200k_base"]
 """The encodings that longspan can count tokens in."""
@@ -31,13 +31,12 @@ RANKS = Path(__file__).parents[1] / "data" / "ranks"
 
 PIECE: Final = 100_000
 LONGEST: Final = 500_000
-"""How many characters are passed to tiktoken at once, at most: PIECE if the text can be cut there without changing its tokens, otherwise
-LONGEST. Tiktoken's memory grows with its input, its process dies when memory runs out, and its regular expressions fail at a million
-characters."""
+"""The most characters to pass to tiktoken in one call: PIECE if the text can be cut there without changing its tokens, otherwise LONGEST.
+tiktoken's memory grows with its input, the process dies if memory runs out, and its regular expressions fail at a million characters."""
 
 _CERTAIN: Final = re.compile(r"(?s:.*)\S(?= )")
-"""Matches up to the last space that follows another character. In either encoding no token reaches across such a space, and no token before
-it depends on the text after it."""
+"""Matches up to the last space after another character. In both encodings, no token crosses such a space, and no token before it depends on
+the text after it."""
 
 _PATTERNS: Final[dict[EncodingName, str]] = {
     "cl100k_base": (
@@ -49,7 +48,7 @@ _PATTERNS: Final[dict[EncodingName, str]] = {
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
 }
-"""The regular expressions that split text before tiktoken encodes the pieces."""
+"""tiktoken's regular expressions, which split text into pieces before encoding."""
 
 _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     "cl100k_base": {
@@ -61,7 +60,7 @@ _SPECIAL: Final[dict[EncodingName, dict[str, int]]] = {
     },
     "o200k_base": {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
 }
-"""Special tokens. They can be decoded, but no text is encoded to them."""
+"""Special tokens. They can be decoded, but text is never encoded to them."""
 
 _ASCII: Final = {
     r"\p{L}++": "[A-Za-z]++",
@@ -72,26 +71,24 @@ _ASCII: Final = {
     r"\p{Ll}": "a-z",
     **dict.fromkeys((r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{M}"), ""),
 }
-"""Python's terms for the patterns above, as far as ASCII text goes. Python knows no `\\p`."""
+"""ASCII equivalents for Python's `re`, which does not support `\\p`."""
 
 LINE: Final = 1_000
-"""The most characters of text whose pieces are remembered: longer text is no line of filler."""
+"""The most characters of text whose pieces are cached. A line of filler is shorter."""
 
 PIECES: Final = 65_536
-"""The number of pieces whose token counts are remembered: 500,000 tokens of filler have 40,000 different ones."""
+"""The most pieces whose token counts are cached. 500,000 tokens of filler have 40,000 different pieces."""
 
-_loading = threading.Lock()  # threads share the table below
+_loading = threading.Lock()  # protects `encodings`, which threads share
 encodings: Final[dict[str, Encoding]] = {}
-"""The encodings that this process has loaded, by name."""
+"""The encodings loaded in this process, by name."""
 
 
 @final
 class Tokenizer:
-    """Counts the tokens of text in one encoding. Special tokens in it are treated as ordinary text.
+    """Counts the tokens of text in one encoding. Special tokens in the text count as ordinary text.
 
-    Loading takes about 0.2 s, once per process and encoding. Safe to use from any thread.
-
-    Raises InputError for an unknown encoding.
+    Loading an encoding takes about 0.2 s, once per process. Thread-safe. Raises InputError for an unknown encoding.
     """
 
     def __init__(self, name: EncodingName = "cl100k_base") -> None:
@@ -106,20 +103,20 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`. Never raises: invalid Unicode (a lone surrogate) counts as U+FFFD."""
-        if len(text) <= PIECE:  # nearly always: filler is counted line by line
+        if len(text) <= PIECE:  # the usual case: filler is counted line by line
             return len(self._encoding.encode_ordinary(text))
-        return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces(text))
+        return sum(len(self._encoding.encode_ordinary(piece)) for piece in split_pieces(text))
 
     def count_pieces(self, text: str) -> int:
-        """Return the same as `count`, in two thirds of the time if the words of `text` have been counted before."""
+        """Return the same as `count`. Takes two thirds of the time if the words of `text` have been counted before."""
         if len(text) > LINE or not text.isascii():
             return self.count(text)
-        split, counted = _counted_pieces(self._name)
+        split, counted = _load_piece_counts(self._name)
         return sum(map(counted.__getitem__, split(text)))
 
     def encode(self, text: str) -> list[int]:
-        """Encode `text`. Invalid Unicode (a lone surrogate) is read as U+FFFD."""
-        return [token for piece in pieces(text) for token in self._encoding.encode_ordinary(piece)]
+        """Encode `text`. Invalid Unicode (a lone surrogate) is encoded as U+FFFD."""
+        return [token for piece in split_pieces(text) for token in self._encoding.encode_ordinary(piece)]
 
     def decode(self, tokens: list[int]) -> str:
         """Decode `tokens`. Bytes that are not valid UTF-8, such as half a character, become U+FFFD."""
@@ -129,11 +126,10 @@ class Tokenizer:
         return f"Tokenizer({self._name!r})"
 
 
-def pieces(text: str) -> Iterator[str]:
-    """Yield `text` in pieces whose tokens, one piece after another, are the tokens of the whole.
+def split_pieces(text: str) -> Iterator[str]:
+    """Yield `text` in pieces whose concatenated tokens are the tokens of `text`.
 
-    If LONGEST characters contain no space after a word, as in a picture written as text, they are cut anyway, which changes the number of
-    tokens by a few.
+    Text without a space in LONGEST characters, such as an image in base64, is cut anyway. This changes the number of tokens by a few.
     """
     begin = 0
     while len(text) - begin > PIECE:
@@ -156,7 +152,7 @@ def _encoding(name: EncodingName) -> Encoding:
 
 @final
 class _Pieces(dict[str, int]):
-    """The tokens of the pieces that an encoding splits text into, counted when first needed."""
+    """The token counts of an encoding's pieces, computed on first use."""
 
     def __init__(self, encoding: Encoding) -> None:
         super().__init__()
@@ -170,8 +166,9 @@ class _Pieces(dict[str, int]):
 
 
 @cache
-def _counted_pieces(name: EncodingName) -> tuple[Callable[[str], list[str]], _Pieces]:
-    """Return what splits ASCII text as an encoding does, and the counts of its pieces. All of the process's tokenizers share them."""
+def _load_piece_counts(name: EncodingName) -> tuple[Callable[[str], list[str]], _Pieces]:
+    """Return a function that splits ASCII text as an encoding does, and the counts of its pieces. Shared by all of the process's
+    tokenizers."""
     pattern = _PATTERNS[name]
     for term, ours in _ASCII.items():
         pattern = pattern.replace(term, ours)
@@ -188,11 +185,11 @@ def _ranks(name: EncodingName) -> dict[bytes, int]:
     """Return the ranks of an encoding's tokens."""
     packed = (RANKS / f"{name}.xz").read_bytes()
     kept = f"{name}-{hashlib.sha256(packed).hexdigest()[:16]}-{sys.implementation.cache_tag}.ranks"
-    tokens: list[bytes] = marshal.loads(cached(kept, lambda: marshal.dumps(unpacked(packed))))  # noqa: S302
+    tokens: list[bytes] = marshal.loads(read_or_make(kept, lambda: marshal.dumps(unpack_tokens(packed))))  # noqa: S302
     return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
-def unpacked(packed: bytes) -> list[bytes]:
+def unpack_tokens(packed: bytes) -> list[bytes]:
     """Return the tokens in a packed file. Each is stored as one byte for its length, followed by its bytes."""
     import lzma
 

@@ -1,16 +1,17 @@
-"""longspan ask: ask a turn again."""
+"""longspan ask: ask a turn again, or chat with an agent."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.base.integers import whole
-from longspan.simulator.base.shares import percent
-from longspan.simulator.base.terminal import complain, confirm, say, say_json
+from longspan.simulator.base.integers import integer_parser
+from longspan.simulator.base.shares import format_percent
+from longspan.simulator.base.terminal import complain, confirm_question, say, say_json
 from longspan.simulator.cli import completion
-from longspan.simulator.cli.runs import RunArgument, TrustOption, open_run
+from longspan.simulator.cli.runs import TrustOption, open_run
 
 if TYPE_CHECKING:
     from longspan.simulator.cli.outputs import AskedAgain
@@ -21,39 +22,59 @@ __all__ = ["ask"]
 
 
 def ask(
-    run: RunArgument,
-    turn: Annotated[int, typer.Argument(help="The turn's number, as the report shows it.", parser=whole(0, 10**9), metavar="TURN")],
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="A run's folder; without it, you chat with the agent.", metavar="RUN", autocompletion=completion.complete_runs),
+    ] = None,
+    turn: Annotated[
+        int | None, typer.Argument(help="The turn's number, as the report shows it.", parser=integer_parser(0, 10**9), metavar="TURN")
+    ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(help="The agent, such as openai/gpt-4o.", metavar="SPEC", show_default="the run's", autocompletion=completion.agents),
+        typer.Option(
+            help="The agent, such as openai/gpt-4o.",
+            metavar="SPEC",
+            show_default="the run's, or notebook",
+            autocompletion=completion.complete_agents,
+        ),
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="The conversation, if the run has several: an isolated test's name.", metavar="ID")
     ] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Also print what models were sent for it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before turns are repeated.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Also print the prompts sent to models.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Repeat turns without asking.")] = False,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Ask a turn of a run again, and compare the replies.
+    """Ask a turn of a run again, and compare the replies. Without a run, chat with an agent.
 
     The agent is restored from its last snapshot before the turn, if there is one, and shown the turns after that. Another agent is
-    shown all turns before. Nothing is written to the run.
+    shown all turns before. Nothing is written to the run. In a chat, "+90m", "+2h" or "+1d" advances virtual time, and an empty line or
+    Ctrl-D exits.
     """
     import trio
 
     from longspan.simulator.base.errors import AgentError, InputError
-    from longspan.simulator.running.asking import Asking, grades_of, past_of
+    from longspan.simulator.running.asking import TurnAsker, grades_of, past_of
 
+    if run is None:
+        from longspan.simulator.cli.chat import chat
+
+        if conversation is not None or prompt or json_:
+            raise InputError("--conversation, --prompt and --json are for a turn of a run: name RUN and TURN")
+        chat(agent or "notebook")
+        return 0
+    if turn is None:
+        raise InputError(f"{run}: name the TURN to ask again, as the report numbers it")
     folder = open_run(run, trust, agent)
     past = past_of(folder, turn, conversation)
-    asking = Asking(folder, past, agent)
+    asking = TurnAsker(folder, past, agent)
 
     def agree(notice: str, costly: bool) -> bool:
         say(notice)
         if costly and json_ and not yes:
             raise InputError(f"{notice}; --yes skips the question")
-        return yes or not costly or confirm("Continue?")
+        return yes or not costly or confirm_question("Continue?")
 
     try:
         again = trio.run(asking.ask, agree)
@@ -72,19 +93,19 @@ def ask(
 
 
 def _verdict(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> list[tuple[str, str]]:
-    """Say whether the replies agree, and how the new one is graded."""
+    """Return labelled lines: whether the replies agree, and the grade of the new one."""
     if past.turn.reply is None:
         return []
     words, score = _agree(past, again, grades)
     said = "word for word" if words else "in score, not in words" if score else "no"
     if grades is None:
         return [("agree", said)]
-    scores = ["no score" if grade.score is None else percent(grade.score) for grade in grades]
+    scores = ["no score" if grade.score is None else format_percent(grade.score) for grade in grades]
     return [("agree", said), ("grade", f"{scores[1]}, recorded {scores[0]}: {grades[1].reason}")]
 
 
 def _agree(past: Past, again: Again, grades: tuple[Grade, Grade] | None) -> tuple[bool, bool | None]:
-    """Return whether two replies have the same words, and whether they have the same score."""
+    """Return whether two replies have the same words, and whether they have the same score (None without grades)."""
     recorded = past.turn.reply.text if past.turn.reply is not None else ""
     return recorded.split() == again.reply.text.split(), grades[0].score == grades[1].score if grades is not None else None
 

@@ -12,7 +12,7 @@ from longspan.simulator.cli import completion
 
 if TYPE_CHECKING:
     from longspan.simulator.base.tables import Table
-    from longspan.simulator.judging.calibration import Calibration
+    from longspan.simulator.results.judging.calibration import Calibration
 
 __all__ = ["calibrate"]
 
@@ -23,12 +23,17 @@ def calibrate(
         typer.Option(
             help="The model that judges, such as openai/gpt-4o.",
             metavar="SPEC",
-            autocompletion=completion.agents,
+            autocompletion=completion.complete_agents,
         ),
     ],
     labels: Annotated[list[Path], typer.Option(help="Human labels: CSV with a header, or JSON lines. Repeatable.", metavar="FILE")],
     rubric: Annotated[
-        str, typer.Option(help="The judge's question, such as statement, elitr-ten or locomo (docs/calibration.md).", metavar="NAME")
+        str,
+        typer.Option(
+            help="The judge's question: {longspan.rubrics} (docs/guides/calibration.md).",
+            metavar="NAME",
+            autocompletion=completion.rubrics,
+        ),
     ] = "statement",
     out: Annotated[Path, typer.Option(help="The folder of runs, for calibrations/, which reports mention.", metavar="DIR")] = Path("runs"),
     max_cost: Annotated[float | None, typer.Option(help="Maximum dollars for the judge this time.", min=0, metavar="USD")] = None,
@@ -36,26 +41,26 @@ def calibrate(
 ) -> int:
     """Compare a judge with human labels.
 
-    Shows agreement, correlation, weighted kappa, and bias by length. A row of the labels has a label, the rubric's columns
-    (statement and text, or question, reference and response), and optionally an annotator. Rows about the same item are several
-    labels of it. Rubrics of published benchmarks take answers that were released with verdicts as well.
+    Shows agreement, correlation, weighted kappa, and bias by length. Each row of the labels has a label, the rubric's columns
+    (statement and text, or question, reference and response), and optionally an annotator. Several rows about the same item are
+    several labels. Rubrics of published benchmarks also accept answers that were published with verdicts.
     """
     import trio
 
-    from longspan.simulator.cli.counter import Counter
-    from longspan.simulator.judging.calibrate import calibrate as compare
+    from longspan.simulator.results.judging.calibrate import calibrate_judge
+    from longspan.simulator.terminal.counter import Counter
 
     limit = inf if max_cost is None else max_cost
     with Counter("answers") as counter:
-        calibration, path = trio.run(lambda: compare(judge, labels, rubric, out=out, max_cost=limit, on_progress=counter.update))
+        calibration, path = trio.run(lambda: calibrate_judge(judge, labels, rubric, out=out, max_cost=limit, on_progress=counter.update))
     _print(calibration, path, json_)
     return 1 if calibration.failed == calibration.items else 0
 
 
 def _print(calibration: Calibration, path: Path, json_: bool) -> None:
     from longspan.simulator.base.terminal import say_json
-    from longspan.simulator.cli.console import wide_console
-    from longspan.simulator.cli.printed_tables import print_table
+    from longspan.simulator.terminal.console import wide_console
+    from longspan.simulator.terminal.printed_tables import print_table
 
     if json_:
         say_json(calibration.model_dump(mode="json"))

@@ -1,19 +1,16 @@
-"""longspan chat: chat with an agent."""
+"""longspan ask without a run: chat with an agent."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
 
-from longspan.simulator.base.terminal import ask, say
-from longspan.simulator.cli.options import SpecOption
+from longspan.simulator.base.terminal import prompt_user, say
 
 __all__ = ["chat"]
 
 
-def chat(
-    agent: SpecOption = "notebook",
-) -> None:
+def chat(agent: str) -> None:
     """Chat with an agent.
 
     "+90m", "+2h" or "+1d" advances virtual time. An empty line or Ctrl-D exits.
@@ -22,16 +19,16 @@ def chat(
 
     from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START, VirtualClock
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.contract.agent import close
+    from longspan.simulator.contract.agent import close_agent
     from longspan.simulator.contract.messages import Message
     from longspan.simulator.play.live_agent import LiveAgent
-    from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
+    from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, pin_defaults
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
-    spec = begun(AgentSpec.parse(agent))
+    spec = pin_defaults(AgentSpec.parse(agent))
     if spec.kind == "oracle":
-        raise InputError("oracle gets its replies from a test, and a chat has none; name another agent")
+        raise InputError("oracle takes its replies from a test, and a chat has no test; choose another agent")
     chat_agent = make_agent(spec)
     live = LiveAgent(chat_agent)
     clock = VirtualClock(DEFAULT_START, DEFAULT_PACE)
@@ -40,12 +37,12 @@ def chat(
         try:
             await converse()
         finally:
-            await close(chat_agent)
+            await close_agent(chat_agent)
 
     async def converse() -> None:
         turn = 0
         while line := (await trio.to_thread.run_sync(_ask, f"{clock.now:%a %H:%M}", abandon_on_cancel=True)).strip():
-            passed = _passed(line)
+            passed = _parse_wait(line)
             if passed is None and re.fullmatch(r"\+\d+\S*", line):
                 console.say("to advance virtual time, type +90m, +2h or +1d", "yellow")
                 continue
@@ -62,13 +59,13 @@ def chat(
 
 def _ask(prompt: str) -> str:
     try:
-        return ask(f"[{prompt}] you:")
+        return prompt_user(f"[{prompt}] you:")
     except EOFError:
         say()  # ends the line of the prompt
         return ""
 
 
-def _passed(line: str) -> timedelta | None:
+def _parse_wait(line: str) -> timedelta | None:
     """Return the time that a line such as `+90m`, `+2h` or `+1d` stands for, or None for any other line."""
     match = re.fullmatch(r"\+(\d{1,4})([mhd])", line)
     return timedelta(minutes=int(match[1]) * {"m": 1, "h": 60, "d": 1440}[match[2]]) if match else None

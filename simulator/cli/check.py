@@ -21,22 +21,22 @@ def check(
 ) -> int:
     """Check whether an agent is ready for a long run.
 
-    Tries replies, observe, reset, snapshots, a repeated turn id, messages as long as those of suites and virtual time, and shows what
-    resuming and filler will cost. Takes less than a minute.
+    Tests replies, observe, reset, snapshots, a repeated turn id, virtual time, and messages as long as those in suites. Shows what resuming
+    and filler will cost. Takes less than a minute.
     """
     import trio
 
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.preflight.checkup import checkup
-    from longspan.simulator.suite.agent_spec import AgentSpec, begun
+    from longspan.simulator.running.preflight.checkup import check_agent
+    from longspan.simulator.suite.agent_spec import AgentSpec, pin_defaults
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
-    spec = begun(AgentSpec.parse(agent))
+    spec = pin_defaults(AgentSpec.parse(agent))
     findings: list[CheckedFinding] = []
 
     async def run() -> bool:
         ready = True
-        async for finding in checkup(spec):
+        async for finding in check_agent(spec):
             ready = ready and finding.verdict != "bad"
             findings.append({"check": finding.check, "verdict": finding.verdict, "what": finding.what})
             if not json_:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from longspan.simulator.base.shares import percent
+from longspan.simulator.base.shares import format_percent
 from longspan.simulator.base.terminal import say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption, RunsArgument
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from typing import IO
 
     from longspan.simulator.cli.outputs import ComparedGroup
-    from longspan.simulator.measures.comparing import Comparison
-    from longspan.simulator.report.contrasts import Family
+    from longspan.simulator.pages.report.contrast_words import Family
+    from longspan.simulator.results.measures.comparing import Comparison
 
 __all__ = ["compare", "print_contrasts"]
 
 Format = Literal["terminal", "markdown", "csv", "html"]
 
 CODES: Final[dict[str, int]] = {"not worse": 0, "worse": 1, "undecided": 3}
-"""The exit codes of --fail-if-worse."""
+"""The exit codes of --fail-if-worse by verdict."""
 
 SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html", ".txt": "terminal"}
 
@@ -39,17 +39,15 @@ def compare(
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="An agent that the others are compared with; or older runs, to ask whether RUN is worse.",
+            help="An agent to compare the others with, or older runs to test whether RUN is worse.",
             metavar="AGENT|RUN",
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ] = None,
     margin: Annotated[
-        float, typer.Option(help="The fall below the baseline that is tolerated, as a share of full marks.", min=0, max=1, metavar="SHARE")
+        float, typer.Option(help="The fall below the baseline to tolerate, as a share of full marks.", min=0, max=1, metavar="SHARE")
     ] = 0.0,
-    fail_if_worse: Annotated[
-        bool, typer.Option("--fail-if-worse", help="Exit with 1 if a fall is shown, with 3 if nothing can be shown.")
-    ] = False,
+    fail_if_worse: Annotated[bool, typer.Option("--fail-if-worse", help="Exit with 1 if RUN is worse, with 3 if undecided.")] = False,
     contrasts: Annotated[
         Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
     ] = None,
@@ -58,19 +56,19 @@ def compare(
     """Compare runs of the same tests.
 
     Runs that play different tests are compared in groups. Shows agents by span, in pairs, and by scenario, skill and evidence distance,
-    with confidence intervals and significance tests. Damaged and unfinished runs are named and left out. With --baseline AGENT, shows how
-    the others differ from that agent; with --baseline RUN, says only whether the runs are worse than older ones; with --contrasts, what the
-    contrasts come to.
+    with confidence intervals and significance tests. Damaged and unfinished runs are listed and left out. --baseline AGENT shows how other
+    agents differ from that one. --baseline RUN only reports whether the runs are worse than older ones. --contrasts prints the outcome of
+    each contrast.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.files.reading import writing
-    from longspan.simulator.measures.comparing import load_comparisons
+    from longspan.simulator.base.files.file_io import write_new_file
+    from longspan.simulator.results.measures.comparing import load_comparisons
 
     if json_ and (out is not None or format is not None):
-        raise InputError("--json prints the figures: leave out --out and --format")
+        raise InputError("--json excludes --out and --format")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
-            raise InputError("--contrasts: the file names the runs to test, so only --out may be given besides")
+            raise InputError("--contrasts: the file names the runs to test; of the other options, only --out is allowed")
         return _contrast(runs, contrasts, out, json_)
     before, agent = _baseline(baseline or [])
     if before:
@@ -78,7 +76,7 @@ def compare(
             raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
         return _compare_with(before, runs, margin, fail_if_worse, json_)
     if fail_if_worse or margin:
-        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: worse than what? name older runs with --baseline RUN")
+        raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: requires older runs to compare with: --baseline RUN")
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}, unless --format names the format")
     comparisons = load_comparisons(runs, agent)
@@ -93,7 +91,7 @@ def compare(
     if taken := [path for path in paths if path.exists() or path.is_symlink()]:
         raise InputError(f"{taken[0]}: already exists; choose another file with --out")
     for path, (name, comparison) in zip(paths, comparisons.items(), strict=True):
-        with writing(path) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
+        with write_new_file(path) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
             if chosen == "terminal":
                 _print(comparison, file)
             else:
@@ -103,7 +101,10 @@ def compare(
 
 
 def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
-    """Return the runs that a baseline names, or else the agent. A folder comes first. Raises InputError if one of several is not there."""
+    """Return the runs that --baseline names, or else the agent. A name that is a folder is a run.
+
+    Raises InputError if several names are given and one of them is not a folder.
+    """
     from longspan.simulator.base.errors import InputError
 
     paths = [Path(each) for each in given]
@@ -116,8 +117,8 @@ def _baseline(given: list[str]) -> tuple[list[Path], str | None]:
 
 
 def _group(name: str, comparison: Comparison) -> ComparedGroup:
-    """The figures of runs that play the same tests as JSON: in rows, as in CSV, and what people are told of them."""
-    from longspan.simulator.report.comparison_tables import as_rows, notes
+    """Return the comparison of runs that play the same tests, for JSON: the rows of the CSV, and the verdicts and notes."""
+    from longspan.simulator.pages.report.comparison_tables import as_rows, comparison_notes
 
     agents, left_out = list(comparison.agents), [str(run.path) for run in comparison.unusable]
     return {
@@ -127,17 +128,19 @@ def _group(name: str, comparison: Comparison) -> ComparedGroup:
         "left_out": left_out,
         "verdicts": [verdict.text for verdict in comparison.said.verdicts],
         "rows": as_rows(comparison),
-        "notes": notes(comparison),
+        "notes": comparison_notes(comparison),
     }
 
 
 def _print_all(comparisons: Mapping[str, Comparison], format: Format) -> None:
-    """Print the comparison of each group of runs. Raises InputError for several in a format that holds one."""
+    """Print the comparison of each group of runs. Raises InputError for several groups in a format that fits only one."""
     from longspan.simulator.base.errors import InputError
 
     if format in ("csv", "html") and len(comparisons) > 1:
         groups = f"{'; '.join(comparisons):.200}"
-        raise InputError(f"the runs play different tests ({groups}): --out FILE makes a file for each group, or name the runs of one")
+        raise InputError(
+            f"the runs play different tests ({groups}): write a file for each group with --out FILE, or name the runs of one group"
+        )
     for number, (name, comparison) in enumerate(comparisons.items()):
         if number:
             say()
@@ -155,10 +158,10 @@ def _counts(comparison: Comparison) -> str:
 
 def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool) -> int:
     """Print whether runs are worse than a baseline, and return the exit code."""
-    from longspan.simulator.analysis.baseline import load_fall
     from longspan.simulator.base.tables import Table
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.printed_tables import print_table
+    from longspan.simulator.results.analysis.baseline import load_fall
+    from longspan.simulator.terminal.console import Console
+    from longspan.simulator.terminal.printed_tables import print_table
 
     fall = load_fall(runs, baseline, margin)
     if json_:
@@ -167,7 +170,10 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
         return CODES[fall.verdict] if fail_if_worse else 0
     console = Console()
     if fall.scenarios:
-        rows = [[each.name, percent(each.old), percent(each.new), percent(each.new - each.old, sign=True)] for each in fall.scenarios]
+        rows = [
+            [each.name, format_percent(each.old), format_percent(each.new), format_percent(each.new - each.old, sign=True)]
+            for each in fall.scenarios
+        ]
         measured = f", {fall.measured}," if fall.measured != "score" else ""
         print_table(
             console,
@@ -182,55 +188,55 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
 
 
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
-    """Test the contrasts that a sweep's file states in these runs, and print or write what they come to."""
-    from longspan.simulator.analysis.statements import statements
-    from longspan.simulator.archive.run_folder import RunFolder
+    """Test the contrasts of a sweep's file on these runs, and print or write the outcome."""
     from longspan.simulator.base.errors import InputError, LongspanError
+    from longspan.simulator.base.files.file_io import write_new_folder
+    from longspan.simulator.base.files.folders import path_inside
     from longspan.simulator.cli.plot import print_unusable
-    from longspan.simulator.files.folders import inside
-    from longspan.simulator.files.reading import writing_folder
-    from longspan.simulator.measures.comparing import load_finished
-    from longspan.simulator.report.outcome import content, family_of, write_outcome
-    from longspan.simulator.sweeps.sweep import read_sweep
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report.outcome import contrasts_content, family_of, write_outcome
+    from longspan.simulator.results.analysis.statements import read_statements
+    from longspan.simulator.results.measures.comparing import load_finished
+    from longspan.simulator.running.sweeps.sweep import read_sweep
 
     _, stated = read_sweep(file, "--contrasts")
     where = f"--contrasts {file}"
     if stated is None:
-        raise InputError(f"{where}: it states no contrasts; list them under the key contrasts")
+        raise InputError(f"{where}: the file has no contrasts; list them under the key contrasts")
     runs, unusable = load_finished(paths)
     planned = [run.manifest for run in runs]
-    for each in unusable:  # an agent whose runs have all failed is not unknown
+    for each in unusable:  # an agent must stay known to the contrasts even if all of its runs have failed
         with suppress(LongspanError):
-            planned.append(RunFolder(inside(each.path.parent, each.path.name)).manifest)
-    settled = stated.settled(planned, where)
-    family = family_of(settled, runs, unusable, statements(paths[0]) if len(paths) == 1 else ())
+            planned.append(RunFolder(path_inside(each.path.parent, each.path.name)).manifest)
+    settled = stated.settle_names(planned, where)
+    family = family_of(settled, runs, unusable, read_statements(paths[0]) if len(paths) == 1 else ())
     if json_:
-        say_json(content(family, runs))
+        say_json(contrasts_content(family, runs))
         return 0
     print_unusable(unusable)
     print_contrasts(family)
     if out is not None:
-        with writing_folder(out) as folder:
+        with write_new_folder(out) as folder:
             write_outcome(folder, family, runs, unusable)
         say(f"{out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
     return 0
 
 
 def print_contrasts(family: Family) -> None:
-    """Print what contrasts came to, in sentences."""
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.contrasts import sentence
+    """Print the outcome of contrasts in sentences."""
+    from longspan.simulator.pages.report.contrast_words import describe_contrast
+    from longspan.simulator.terminal.console import Console
 
     console = Console()
     for line in [*family.history, *family.left_out]:
         console.say(line, "yellow" if family.late else "dim")
     for each in family.tested:
-        console.say(sentence(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
+        console.say(describe_contrast(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
 
 
 def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
-    """Return a comparison as a file in `folder`."""
-    from longspan.simulator.report.comparison_tables import as_csv, as_markdown
+    """Return a comparison as text in a file format. Links are relative to `folder`."""
+    from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown
 
     match format:
         case "markdown":
@@ -238,31 +244,31 @@ def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], fo
         case "csv":
             return as_csv(comparison)
         case "html":
-            from longspan.simulator.report.comparison import as_html, links_from
+            from longspan.simulator.pages.report.comparison import as_html, links_from
 
             return as_html(comparison, links_from(folder))
 
 
 def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
-    from longspan.simulator.cli.compact import letters, print_compact
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.report.comparison_tables import notes, tables
+    from longspan.simulator.pages.report.comparison_tables import comparison_notes, comparison_tables
+    from longspan.simulator.terminal.compact import assign_letters, print_compact
+    from longspan.simulator.terminal.console import Console
 
     console = Console(file)
     names = comparison.side.called
-    called = letters([names.names[agent] for agent in comparison.agents])
+    called = assign_letters([names.names[agent] for agent in comparison.agents])
     for verdict in comparison.said.verdicts:
         console.print()
         console.print(verdict.text, style="bold")
     console.print()
     for line in names.legend(called):
         console.say(line)
-    if told := names.told(called):
+    if told := names.describe_omissions(called):
         console.print(told, style="dim")
-    shown = tables(comparison)
+    shown = comparison_tables(comparison)
     last = {table.note: number for number, table in enumerate(shown)}
-    for number, table in enumerate(shown):  # a note that several have stands below the last of them
+    for number, table in enumerate(shown):  # print a note that several tables share only below the last of them
         print_compact(console, table if last[table.note] == number else table.model_copy(update={"note": ""}), called)
     console.print()
-    for note in notes(comparison):
+    for note in comparison_notes(comparison):
         console.print(note)

@@ -1,4 +1,4 @@
-"""longspan estimate: estimate tokens and cost before any money is spent."""
+"""longspan estimate: estimate tokens and cost before spending money."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longspan.simulator.base.terminal import complain, say, say_json
 from longspan.simulator.cli.options import GridOptions, takes_grid
 
 if TYPE_CHECKING:
-    from longspan.simulator.preflight.estimate import Estimate
+    from longspan.simulator.running.preflight.estimate import Estimate
     from longspan.simulator.subject.ledger import Spending
 
 __all__ = ["estimate"]
@@ -34,46 +34,46 @@ def estimate(
     *,
     json_: Annotated[bool, typer.Option("--json", help="Only print the estimates, as a JSON list.")] = False,
 ) -> int:
-    """Estimate the tokens and the cost of runs, or of a run whose folder is given instead of a suite.
+    """Estimate the tokens and the cost of runs. Give a run's folder instead of a suite to estimate that run.
 
-    The conversation is played with ideal replies and the agent's own prompts, but nothing is sent to a vendor.
-    A model in this process is timed with one prompt and one answer.
+    Plays the conversation with ideal replies and the agent's own prompts, but sends nothing to a vendor. A model in this process is
+    timed with one prompt and one answer.
     """
     import trio
 
     from longspan.simulator.contract.agent import never_asked
-    from longspan.simulator.preflight.estimate import estimate as play
-    from longspan.simulator.running.planning import plan, repetitions
+    from longspan.simulator.running.planning import describe_repetitions, plan_run
+    from longspan.simulator.running.preflight.estimate import estimate_run
 
     with never_asked():
         if (folder := Path(options.suite)).joinpath("manifest.json").is_file():
             return _estimate_run(folder, options, json_=json_)
-        plans = [plan(settings, Path()) for settings in options.grid().runs()]
-        for note in repetitions(plans):
+        plans = [plan_run(settings, Path()) for settings in options.grid().runs()]
+        for note in describe_repetitions(plans):
             complain(note)
-        estimates = [trio.run(play, planned) for planned in plans]
+        estimates = [trio.run(estimate_run, planned) for planned in plans]
     return _say_estimates(estimates, json_=json_)
 
 
 def _estimate_run(folder: Path, options: GridOptions, *, json_: bool) -> int:
-    """Estimate a run that exists, and say what it has cost so far."""
+    """Estimate an existing run, and print what it has cost so far."""
     import trio
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.cli.runs import open_run
-    from longspan.simulator.preflight.estimate import estimate as play
-    from longspan.simulator.running.planning import replan
+    from longspan.simulator.running.planning import replan_run
+    from longspan.simulator.running.preflight.estimate import estimate_run
     from longspan.simulator.subject.spending_record import read_totals
 
     if replace(options, suite=GridOptions().suite, trust=False) != GridOptions():
-        raise InputError(f"{folder} is a run, whose settings are in its manifest: leave out the options that shape the conversation")
+        raise InputError(f"{folder} is a run, and its manifest has the settings: omit options that shape the conversation")
     run = open_run(folder, options.trust)
-    entry = trio.run(play, replan(run.manifest, run.manifest.agent, folder.parent))
+    entry = trio.run(estimate_run, replan_run(run.manifest, run.manifest.agent, folder.parent))
     return _say_estimates([entry.model_copy(update={"spending": read_totals(run.path, run.owner())})], json_=json_)
 
 
 def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
-    from longspan.simulator.cli.standings import duration
+    from longspan.simulator.terminal.standings import format_duration
 
     if json_:
         say_json([entry.model_dump(mode="json") | {"cost_usd": entry.cost_usd} for entry in estimates])
@@ -85,18 +85,16 @@ def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
             f"{entry.tokens:,} tokens of conversation, {entry.user_tokens:,} of them the user's"
         )
         if entry.minutes is not None:
-            least, most = (duration(60 * minutes) for minutes in entry.minutes)
-            say(f"  {least} to {most} on this machine, by one prompt and one answer: it depends on how long its answers are")
+            least, most = (format_duration(60 * minutes) for minutes in entry.minutes)
+            say(f"  {least} to {most} on this machine, extrapolated from one prompt and one answer; depends on the length of answers")
         if entry.nights:
-            say(
-                f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; what the agent does in them is not estimated"
-            )
+            say(f"  {entry.nights:,} {'night passes' if entry.nights == 1 else 'nights pass'}; the agent's work at night is not estimated")
         _say_parts(entry.parts)
         for name, extra in entry.extras.items():
             say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")
             _say_parts(extra.parts)
         if not entry.parts:
-            say("  unknown: this kind of agent does not report its usage")
+            say("  unknown: this kind of agent does not report usage")
         if (spent := entry.spending) is not None:
             again = f"; ${spent.again_usd:.4f} of it was paid more than once" if spent.again_usd else ""
             unknown = " and calls without a known price" if spent.cost_usd is None else ""

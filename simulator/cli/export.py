@@ -18,7 +18,7 @@ __all__ = ["export"]
 Table = Literal["csv", "jsonl", "parquet"]
 
 TABLES: Final[tuple[Table, ...]] = get_args(Table)
-"""The formats of tables. Each is also the suffix of a file."""
+"""The formats of tables. Each is also a file suffix."""
 
 
 def export(
@@ -31,23 +31,23 @@ def export(
 ) -> int:
     """Export the tests and turns of runs.
 
-    Writes two tables; with --format inspect, logs for Inspect AI's viewer; with --format dataset, the user's side, to play it elsewhere (a
-    run from elsewhere may need --trust for this). Damaged and unfinished runs are named and left out.
+    Writes two tables by default. --format inspect writes logs for Inspect AI's viewer. --format dataset writes the user's messages, to
+    play them elsewhere; this may need --trust for a run from elsewhere. Damaged and unfinished runs are listed and left out.
     """
-    from longspan.simulator.analysis.export import export as write
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.exchange.dataset import export_datasets
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.results.analysis.export import export_runs
+    from longspan.simulator.results.graded_runs import load_runs
+    from longspan.simulator.running.dataset import export_datasets
 
     named: Table | None = next((known for known in TABLES if out.suffix.lower() == f".{known}"), None)
     format = format or named
     if format is None or (named is not None and format != named):
         raise InputError(f"--out {out}: name the format with --format, or as the file's ending, one of .{', .'.join(TABLES)}")
-    loaded, unusable = load(runs)
+    loaded, unusable = load_runs(runs)
     if format == "dataset":
         damaged = export_datasets([replace(run, manifest=open_run(run.folder.path, trust).manifest) for run in loaded], out)
     else:
-        damaged = write(loaded, format, out)
+        damaged = export_runs(loaded, format, out)
     print_unusable([*unusable, *damaged])
     say(f"{out}: {(written := len(loaded) - len(damaged)):,} run{'s' * (written != 1)}")
     return 0

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 import typer
 
 from longspan.simulator.base.terminal import say
+from longspan.simulator.cli import completion
 
 __all__ = ["import_"]
 
 
 def import_(
-    kind: Annotated[str, typer.Argument(help="The kind of file: goodai-log.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="The kind of file: {longspan.imports}.", metavar="KIND", autocompletion=completion.imports)],
     file: Annotated[Path, typer.Argument(help="The file, plain or gzipped.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="The run's folder, which must not exist.", metavar="RUN")],
     definitions: Annotated[Path | None, typer.Option(help="The published tests that were played, for grading.", metavar="DIR")] = None,
@@ -24,13 +25,14 @@ def import_(
 ) -> int:
     """Import a conversation recorded by another benchmark, and grade it.
 
-    It can be scored, corrected, viewed and replayed like any run, but not resumed.
+    The new run can be scored, corrected, viewed and replayed like any run, but not resumed.
     """
-    from longspan.simulator.archive.run_folder import RunFolder
     from longspan.simulator.base.sizes import parse_size
-    from longspan.simulator.cli.run import finish
-    from longspan.simulator.exchange.imports import ImportOptions, import_run
-    from longspan.simulator.gradebook.gradebook import grade_run
+    from longspan.simulator.cli.run import print_outcomes
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.results.gradebook.gradebook import grade_run
+    from longspan.simulator.running.imports import ImportOptions, import_run
     from longspan.simulator.running.player import Outcome
     from longspan.simulator.suite.definitions import read_definitions
 
@@ -40,7 +42,7 @@ def import_(
         agent=agent.encode("utf-8", "replace").decode() if agent else None,
         rules=rules,
     )
-    imported = import_run(kind, file, out, options)
+    imported = import_run(kind, file, out, options, Report)
     for note in (*imported.notes, *imported.left_out):
         say(note)
-    return finish([Outcome(out, grade_run(RunFolder(out)), None)], json_)
+    return print_outcomes([Outcome(out, grade_run(RunFolder(out)), None)], json_)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from longspan.simulator.base.shares import percent, spanned
-from longspan.simulator.base.terminal import say, say_json, typed
+from longspan.simulator.base.shares import format_percent, format_share_range
+from longspan.simulator.base.terminal import quote_command, say, say_json
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import JsonOption
 
@@ -23,52 +23,53 @@ if TYPE_CHECKING:
         ListedSuite,
         UnreadableRun,
     )
-    from longspan.simulator.cli.run_lines import RunLine
     from longspan.simulator.results.result import Result
     from longspan.simulator.suite.manifest import Manifest
+    from longspan.simulator.terminal.run_lines import RunLine
 
-__all__ = ["agents", "memories", "runs", "scenarios", "suites"]
+__all__ = ["agents", "citations", "memories", "runs", "scenarios", "suites"]
 
 KindArgument = Annotated[
-    str | None, typer.Argument(help="A kind, such as openai, to see its options.", metavar="KIND", autocompletion=completion.agents)
+    str | None,
+    typer.Argument(help="A kind, such as openai, to see its options.", metavar="KIND", autocompletion=completion.complete_agents),
 ]
 
 MAX_DEFAULT: Final = 20
-"""The longest default that a table of options shows, in characters."""
+"""The longest default shown in a table of options, in characters."""
 
 
 def scenarios(json_: JsonOption = False) -> None:
     """List the installed scenarios with their skills and parameters."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.installed import SCENARIOS, installed
-    from longspan.simulator.contract.scenario import description
-    from longspan.simulator.suite.plugins import scenario_class
+    from longspan.simulator.base.installed import SCENARIOS, find_entry_points
+    from longspan.simulator.contract.plugins import scenario_class
+    from longspan.simulator.contract.scenario import describe_scenario
 
     rows: list[ListedScenario] = []
-    for name in installed(SCENARIOS):
+    for name in find_entry_points(SCENARIOS):
         try:
             cls = scenario_class(name)
         except InputError as error:
             rows.append({"scenario": name, "skills": [], "parameters": {}, "description": str(error)})
             continue
         parameters = {field: str(info.get_default(call_default_factory=True)) for field, info in cls.model_fields.items()}
-        rows.append({"scenario": name, "skills": list(cls.skills), "parameters": parameters, "description": description(cls)})
+        rows.append({"scenario": name, "skills": list(cls.skills), "parameters": parameters, "description": describe_scenario(cls)})
     _print("scenarios", rows, json_)
 
 
 def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
-    """List the installed kinds of agent, or the options of one."""
+    """List the installed kinds of agent, or the options of one kind."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.installed import AGENTS, installed
-    from longspan.simulator.suite.plugins import load
+    from longspan.simulator.base.installed import AGENTS, find_entry_points
+    from longspan.simulator.contract.plugins import load_plugin
 
     if kind is not None:
-        _options(kind, load(AGENTS, "kind of agent", kind), json_)
+        _options(kind, load_plugin(AGENTS, "kind of agent", kind), json_)
         return
     rows: list[ListedAgent] = []
-    for kind in installed(AGENTS):
+    for kind in find_entry_points(AGENTS):
         try:
-            doc = (load(AGENTS, "kind of agent", kind).__doc__ or "").strip().splitlines()
+            doc = (load_plugin(AGENTS, "kind of agent", kind).__doc__ or "").strip().splitlines()
         except InputError as error:
             doc = [str(error)]
         rows.append({"agent": kind, "description": doc[0] if doc else ""})
@@ -76,15 +77,15 @@ def agents(kind: KindArgument = None, json_: JsonOption = False) -> None:
 
 
 def memories(json_: JsonOption = False) -> None:
-    """List the memories by name: what each keeps and finds, and whether the package that it needs is installed here."""
+    """List the installed memories: what each stores and retrieves, and whether its package is installed."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.base.installed import MEMORIES, installed
-    from longspan.simulator.suite.plugins import load
+    from longspan.simulator.base.installed import MEMORIES, find_entry_points
+    from longspan.simulator.contract.plugins import load_plugin
 
     rows: list[ListedMemory] = []
-    for name in installed(MEMORIES):
+    for name in find_entry_points(MEMORIES):
         try:
-            cls = load(MEMORIES, "memory", name)
+            cls = load_plugin(MEMORIES, "memory", name)
         except InputError as error:
             rows.append({"memory": name, "needs": "", "installed": "", "description": str(error)})
             continue
@@ -96,10 +97,10 @@ def memories(json_: JsonOption = False) -> None:
 
 
 def _options(kind: str, cls: Any, json_: bool) -> None:
-    """Print the options of a kind of agent, with their defaults and what they mean."""
-    from longspan.simulator.base.fields import meanings
+    """Print the options of a kind of agent, with defaults and meanings."""
+    from longspan.simulator.base.fields import describe_fields
 
-    said = meanings(cls.Options)
+    said = describe_fields(cls.Options)
     defaults = {info.alias or name: info.get_default(call_default_factory=True) for name, info in cls.Options.model_fields.items()}
     rows: list[ListedOption] = [{"option": name, "default": defaults[name], "meaning": said[name]} for name in sorted(said)]
     more = cls.Options.__doc__ if cls.Options.model_config.get("extra") == "allow" else None
@@ -113,7 +114,7 @@ def _options(kind: str, cls: Any, json_: bool) -> None:
 
 
 def _default(value: Any) -> str:
-    """Return a default as a user would write it. Where it is none, or too long for a table, the meaning says what happens."""
+    """Return a default as a user would write it. Return "" for None and for long defaults: the option's meaning describes them."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -123,30 +124,30 @@ def _default(value: Any) -> str:
 
 def suites(json_: JsonOption = False) -> None:
     """List the suites that come with longspan."""
-    from longspan.simulator.base.installed import suites as known
+    from longspan.simulator.base.installed import installed_suites
     from longspan.simulator.suite.suite import load_suite
 
     rows: list[ListedSuite] = []
-    for name in known():
+    for name in installed_suites():
         suite = load_suite(name)
         rows.append({"suite": name, "tests_per_scenario": suite.tests, "scenarios": list(suite.scenarios), "description": suite.title})
     _print("suites", rows, json_)
 
 
 def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"), json_: JsonOption = False) -> None:
-    """List the runs in a folder, a line each; into a file or a pipe, in full."""
+    """List the runs in a folder, one per line. Output to a file or a pipe is not shortened."""
     import os
     from datetime import UTC, datetime
 
-    from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.base.errors import InputError, LongspanError
-    from longspan.simulator.cli.console import Console
-    from longspan.simulator.cli.run_lines import run_lines
-    from longspan.simulator.files.folders import inside
+    from longspan.simulator.base.files.folders import path_inside
+    from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
     from longspan.simulator.results.result import read_result
+    from longspan.simulator.terminal.console import Console
+    from longspan.simulator.terminal.run_lines import run_lines
 
     if not out.is_dir():
-        raise InputError(f"{out}: folder does not exist; name the folder of runs (--out of longspan run)")
+        raise InputError(f"{out}: folder does not exist; name a folder of runs (--out of longspan run)")
     folders = sorted(path.parent for path in out.glob(f"*/{MANIFEST}") if _is_shown(path.parent, out))
     deeper = sorted({path.parent.parent for path in out.glob(f"*/*/{MANIFEST}") if _is_shown(path.parent, out)})
     if not folders and not deeper:
@@ -154,7 +155,7 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
     found: list[tuple[str, Manifest | None, Result | None, str]] = []
     for folder in folders:
         try:
-            run = RunFolder(inside(out, folder.name))
+            run = RunFolder(path_inside(out, folder.name))
             manifest = run.manifest
             run.check()
             result = read_result(run) if os.path.lexists(folder / RESULT) else None
@@ -175,19 +176,19 @@ def runs(out: Annotated[Path, typer.Argument(help="The folder of runs.", metavar
         for line in run_lines(lines, width, datetime.now(UTC)):
             console.say(line)
     for folder in deeper:
-        say(f"{folder} contains more runs: {typed('longspan', 'list', 'runs', folder)}")
+        say(f"{folder} contains more runs: {quote_command('longspan', 'list', 'runs', folder)}")
 
 
 def _is_shown(folder: Path, out: Path) -> bool:
-    """Return whether no part of its path is hidden. Folders that are being written or deleted are hidden."""
+    """Return whether no part of the path is hidden. Folders that are being written or deleted are hidden."""
     return not any(part.startswith(".") for part in folder.relative_to(out).parts)
 
 
 def _line(name: str, manifest: Manifest | None, result: Result | None, why: str, *, named: bool) -> RunLine:
-    """Return a run's line. If `named`, the score says what it measures."""
-    from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-    from longspan.simulator.cli.run_lines import RunLine
+    """Return a run's line. If `named`, the score includes the name of its measure."""
+    from longspan.simulator.results.analysis.changes import list_changed_options, list_chosen_scenarios
     from longspan.simulator.results.graded_runs import Column
+    from longspan.simulator.terminal.run_lines import RunLine
 
     if manifest is None:
         return RunLine(name, "damaged", why=why)
@@ -200,7 +201,7 @@ def _line(name: str, manifest: Manifest | None, result: Result | None, why: str,
         "" if manifest.alone else str(Column.of(manifest)),
         manifest.labelled,
         str(manifest.seed),
-        [*([f"only {', '.join(chosen)}"] if (chosen := chosen_scenarios(manifest)) else []), *changed_options(manifest)],
+        [*([f"only {', '.join(chosen)}"] if (chosen := list_chosen_scenarios(manifest)) else []), *list_changed_options(manifest)],
         f"${known:.2f}{'+' if unknown else ''}" if known else "",
         manifest.created,
     )
@@ -211,15 +212,15 @@ def _score(result: Result | None, *, named: bool) -> str:
     if result is None or result.ungraded:
         return "unfinished"
     if result.searched is not None:
-        return f"found {percent(result.searched.share)}"
+        return f"found {format_percent(result.searched.share)}"
     if not result.max_score:
         return "no score"
-    share = spanned(*(bound / result.max_score for bound in result.score_bounds))
+    share = format_share_range(*(bound / result.max_score for bound in result.score_bounds))
     return f"{share}{f' {result.measured}' if named and result.measured != 'score' else ''}{' (unfinished)' if result.interrupted else ''}"
 
 
 def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why: str) -> ListedRun | UnreadableRun:
-    """Return a run as JSON: its settings, and its score if it has been graded, or the reason why it cannot be read."""
+    """Return a run for JSON: its settings with its score, or the reason why it cannot be read."""
     if manifest is None:
         return {"folder": str(folder), "unreadable": why}
     return {
@@ -238,11 +239,28 @@ def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why
     }
 
 
+def citations(
+    suites: Annotated[
+        list[str] | None, typer.Argument(help="Suites, or YAML files of some.", metavar="[SUITE]...", show_default="all")
+    ] = None,
+) -> None:
+    """Print BibTeX for the sources of suites, and for longspan."""
+    from importlib.metadata import version
+
+    from longspan.simulator.base import installed
+    from longspan.simulator.suite.citing import list_references, longspan_itself
+    from longspan.simulator.suite.suite import load_suite
+
+    played = [load_suite(name) for name in suites or installed.installed_suites()]
+    found = list_references({scenario for suite in played for scenario in suite.scenarios}, played)
+    say("\n\n".join([*found, longspan_itself(version("longspan"))]), lines=True)
+
+
 def _print(what: str, rows: Sequence[Mapping[str, Any]], json_: bool) -> None:
     """Print rows as a table, or as JSON in an object's field `what`."""
     from rich.table import Table
 
-    from longspan.simulator.cli.console import Console
+    from longspan.simulator.terminal.console import Console
 
     if json_:
         say_json({what: rows})

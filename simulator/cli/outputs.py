@@ -1,10 +1,10 @@
-"""The JSON that commands print, where no model of the package describes it. `scripts/output_schema.py` makes schemas of these types."""
+"""Types of the JSON that commands print, unless a model of the package describes it. `scripts/output_schema.py` turns them into schemas."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
+from typing_extensions import TypedDict  # before Python 3.12, pydantic does not accept the one from `typing`
 
 __all__ = [
     "AskedAgain",
@@ -35,7 +35,7 @@ class Checked(TypedDict):
 
 
 class ComparedGroup(TypedDict):
-    """Runs that play the same tests. `rows` have the columns of the CSV that apply."""
+    """Runs that play the same tests. `rows` has the applicable columns of the CSV."""
 
     group: str
     agents: list[str]

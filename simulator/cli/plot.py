@@ -13,8 +13,7 @@ from longspan.simulator.base.terminal import complain, say
 from longspan.simulator.cli.options import RunsArgument
 
 if TYPE_CHECKING:
-    from longspan.simulator.base.tables import Table
-    from longspan.simulator.report.figures import Format
+    from longspan.simulator.pages.report.figures import Format
     from longspan.simulator.results.graded_runs import Unusable
 
 __all__ = ["plot", "print_unusable"]
@@ -28,34 +27,24 @@ def plot(
         typer.Option(help="bars, spans, distance, reach, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
-    paper: Annotated[
-        str | None, typer.Option(help="Instead of runs: the files published with this paper, for --figure heatmap.", metavar="PAPER")
-    ] = None,
 ) -> int:
     """Draw figures of runs.
 
-    Scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
-    that have shaded tables; or the card of one run, a picture of its result to share; or, of runs that differ in parameters, scores by
-    distance, by similar facts and by updates. The same runs give the same files, byte for byte.
+    Draws scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
+    that have shaded tables. `card` draws the result of one run as a picture to share. `interference` draws scores by distance, by similar
+    facts and by updates, for runs that differ in parameters. The same runs give the same files, byte for byte.
     """
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.files.reading import writing, writing_folder
-    from longspan.simulator.measures.comparing import load_comparison
-    from longspan.simulator.measures.own_figures import own_tables
-    from longspan.simulator.report.figures import FIGURES, draw, missing
-    from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
+    from longspan.simulator.base.files.file_io import write_new_file, write_new_folder
+    from longspan.simulator.pages.report.figures import FIGURES, draw_figure, missing_figures
+    from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
+    from longspan.simulator.results.measures.comparing import load_comparison
+    from longspan.simulator.results.measures.own_figures import own_tables
 
     format_ = _format(out, figure is not None, format)
-    if paper is not None:
-        if figure != "heatmap":
-            raise InputError(f"--paper {paper}: only --figure heatmap is drawn from a paper's files")
-        with writing(out) as partial:
-            partial.write_bytes(draw_heatmaps(_published(paper, runs), format_))
-        say(str(out))
-        return 0
     if figure == "card":
         card = _card(runs, format_)
-        with writing(out) as partial:
+        with write_new_file(out) as partial:
             partial.write_bytes(card)
         say(str(out))
         return 0
@@ -64,21 +53,21 @@ def plot(
         return 0
     comparison = load_comparison(runs)
     print_unusable(comparison.unusable)
-    shaded = heatmaps(own_tables(comparison.side.runs))
+    shaded = find_heatmaps(own_tables(comparison.side.runs))
     if figure == "heatmap" and not shaded:
         raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
-    left_out = missing(comparison)
+    left_out = missing_figures(comparison)
     if figure is not None and figure != "heatmap" and figure in left_out:
         raise InputError(f"--figure {figure}: {left_out[figure]}")
     if figure is None and len(left_out) == len(FIGURES) and not shaded:
         raise InputError(f"no figure can be drawn: {'; '.join(dict.fromkeys(left_out.values()))}")
     if figure is not None:
-        with writing(out) as partial:
-            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw(comparison, figure, format_))
+        with write_new_file(out) as partial:
+            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw_figure(comparison, figure, format_))
     else:
-        with writing_folder(out) as folder:
+        with write_new_folder(out) as folder:
             for name in (name for name in FIGURES if name not in left_out):
-                (folder / f"{name}.{format_}").write_bytes(draw(comparison, name, format_))
+                (folder / f"{name}.{format_}").write_bytes(draw_figure(comparison, name, format_))
             if shaded:
                 (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
     say(str(out))
@@ -86,32 +75,34 @@ def plot(
 
 
 def _card(paths: Sequence[Path], format: Format) -> bytes:
-    """Return the card of the only run in `paths`. Raises InputError if there are more."""
+    """Return the card of the only run in `paths`. Raises InputError for several runs."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.report.card import draw_card
-    from longspan.simulator.results.graded_runs import load
+    from longspan.simulator.pages.report.card import draw_card
+    from longspan.simulator.results.graded_runs import load_runs
 
-    graded, _ = load(paths)
+    graded, _ = load_runs(paths)
     if len(graded) > 1:
-        raise InputError(f"--figure card: draws one run, and these are {len(graded)}; name the folder of one")
+        raise InputError(f"--figure card: draws one run, not {len(graded)}; name the folder of one run")
     return draw_card(graded[0], format)
 
 
 def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
-    """Draw the disturbances of agents' memories over runs that may differ in their parameters, and describe them. Raises InputError if
-    there are none."""
-    from longspan.simulator.analysis.interference import interference
-    from longspan.simulator.files.reading import writing
-    from longspan.simulator.measures.group_tables import one_line
-    from longspan.simulator.report.interference_figure import draw_interference
-    from longspan.simulator.results.graded_runs import load, without_ungraded
+    """Draw how similar facts and updates disturb agents' memories, over runs that may differ in their parameters. Print it in sentences.
 
-    graded, unusable = load(paths)
+    Raises InputError if the runs show no such effect.
+    """
+    from longspan.simulator.base.files.file_io import write_new_file
+    from longspan.simulator.pages.report.interference_figure import draw_interference
+    from longspan.simulator.results.analysis.interference import measure_interference
+    from longspan.simulator.results.graded_runs import load_runs, without_ungraded
+    from longspan.simulator.results.measures.group_tables import one_line
+
+    graded, unusable = load_runs(paths)
     graded, ungraded = without_ungraded(graded)
     print_unusable([*unusable, *ungraded])
-    found = interference(graded)
+    found = measure_interference(graded)
     content = draw_interference(found, format)
-    with writing(out) as partial:
+    with write_new_file(out) as partial:
         partial.write_bytes(content)
     say(str(out))
     for agent, each in found.items():
@@ -120,27 +111,10 @@ def _interference(paths: Sequence[Path], out: Path, format: Format) -> None:
             say(one_line(f"{agent}: {sentence}"))
 
 
-def _published(name: str, paths: Sequence[Path]) -> Sequence[Table]:
-    """Return the heatmaps of a paper's published files. Raises InputError if there are none."""
-    from longspan.simulator.base.errors import InputError
-    from longspan.simulator.exchange.papers import needs_paths
-    from longspan.simulator.exchange.papers import paper as find
-    from longspan.simulator.report.heatmap import heatmaps
-
-    reproduction = find(name)
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path}: does not exist; name the files that came with the paper")
-    shaded = heatmaps(reproduction(paths, "paper").tables) if needs_paths(reproduction) else []
-    if not shaded:
-        raise InputError(f"--paper {name}: its figures have no shaded table with three columns or more")
-    return shaded
-
-
 def _format(out: Path, single: bool, format: Format | None) -> Format:
-    """Return the format: from the suffix of --out for a single figure, from --format for several. Raises InputError if they conflict."""
+    """Return the format, from the suffix of --out for one figure, or from --format for several. Raises InputError if they conflict."""
     from longspan.simulator.base.errors import InputError
-    from longspan.simulator.report.figures import FIGURES, FORMATS
+    from longspan.simulator.pages.report.figures import FIGURES, FORMATS
 
     suffix: Format | None = next((known for known in FORMATS if out.suffix.lower() == f".{known}"), None)
     if single and (suffix is None or format not in (None, suffix)):
@@ -156,7 +130,7 @@ def _format(out: Path, single: bool, format: Format | None) -> Format:
 
 def print_unusable(unusable: Sequence[Unusable]) -> None:
     """List on standard error the runs that are left out."""
-    from longspan.simulator.measures.group_tables import one_line
+    from longspan.simulator.results.measures.group_tables import one_line
 
     for run in unusable:
         complain(f"left out: {one_line(run.why)}")

@@ -1,4 +1,4 @@
-"""longspan prune: delete what no result needs."""
+"""longspan prune: delete files that no result needs."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ __all__ = ["prune"]
 def prune(
     folder: Annotated[Path, typer.Argument(help="A run's folder, or a folder of runs.", metavar="DIR")] = Path("runs"),
     replicates: Annotated[
-        bool, typer.Option("--replicates", help="Also runs superseded by a newer one with the same tests, agent, label and settings.")
+        bool,
+        typer.Option("--replicates", help="Also delete runs superseded by a newer one with the same tests, agent, label and settings."),
     ] = False,
-    pack: Annotated[bool, typer.Option("--pack", help="Also pack the journals of finished runs. Everything reads packed ones.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete and pack the runs shown.")] = False,
+    pack: Annotated[bool, typer.Option("--pack", help="Also compress the journals of finished runs. All commands can read them.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete and compress the files listed.")] = False,
 ) -> int:
-    """Show what no result needs, and delete it with --yes.
+    """Show which files no result needs. With --yes, delete them.
 
-    That is the agents' snapshots in finished runs, and old replicates if you want. --pack makes journals smaller. Without --yes, nothing
+    These are agents' snapshots in finished runs and, with --replicates, superseded runs. --pack compresses journals. Without --yes, nothing
     is changed.
     """
     from longspan.simulator.base.errors import LongspanError
-    from longspan.simulator.preflight.pruning import prunable
+    from longspan.simulator.running.preflight.pruning import find_prunable
 
-    found, left = prunable(folder, replicates=replicates, packing=pack)
+    found, left = find_prunable(folder, replicates=replicates, packing=pack)
     for why in left:
         complain(why)
     freed = failed = 0
@@ -51,7 +52,7 @@ def prune(
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in short."""
+    """Format a number of bytes."""
     size, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
     while size >= 1000 and len(units) > 1:
         size, units = size / 1000, units[1:]

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longspan.simulator.base.integers import whole
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.base.terminal import say_json
-from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, size, takes_grid
+from longspan.simulator.cli.options import GridOptions, MaxTokens, OtelOption, RepliesOption, TimeLimit, parse_size_option, takes_grid
 
 if TYPE_CHECKING:
     from longspan.simulator.results.result import Result
     from longspan.simulator.running.player import Outcome
 
-__all__ = ["FailedOption", "exit_code", "finish", "run"]
+__all__ = ["FailedOption", "exit_code", "print_outcomes", "run"]
 
-FailedOption = Annotated[int, typer.Option(help="Failed tests to print with their reasons.", parser=whole(0, 1_000_000), metavar="N")]
+FailedOption = Annotated[
+    int, typer.Option(help="Failed tests to print with their reasons.", parser=integer_parser(0, 1_000_000), metavar="N")
+]
 
 FailUnderOption = Annotated[
     float | None,
     typer.Option(
         "--fail-under",
-        help="Exit with 1 if an agent scores less than this share of full marks, such as 0.8, or a memory without an answerer finds less.",
+        help="Exit with 1 if an agent scores below this share of full marks, such as 0.8, or a memory without an answerer finds less.",
         min=0,
         max=1,
         metavar="SHARE",
@@ -34,9 +36,9 @@ FailUnderReachOption = Annotated[
     int | None,
     typer.Option(
         "--fail-under-reach",
-        help="Exit with 1 if an agent is shown to recall less than half of the plain facts at some distance up to this many tokens, such "
-        "as 8k, and with 3 if that stays undecided.",
-        parser=size,
+        help="Exit with 1 if an agent recalls significantly less than half of the plain facts at some distance up to this many tokens, "
+        "such as 8k, and with 3 if the runs cannot decide.",
+        parser=parse_size_option,
         metavar="S",
     ),
 ]
@@ -47,7 +49,7 @@ AtLeastOption = Annotated[
 ]
 
 HALF = 0.5
-"""The share of plain facts to recall, if no other is given."""
+"""The default share of plain facts to recall."""
 
 UNDECIDED = 3
 """The exit code of a gate that the runs cannot decide."""
@@ -74,8 +76,8 @@ def run(
 ) -> int:
     """Play a suite of memory tests in one conversation with an agent, and grade it.
 
-    --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a run
-    of its own; all are played at the same time.
+    --span, --agent, --seed, --scenario, --data and --set may be repeated. Each combination of spans, agents and seeds is a separate
+    run; all runs play concurrently.
     """
     from math import inf
 
@@ -83,39 +85,42 @@ def run(
 
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.cli.progress import Progress
-    from longspan.simulator.report import Report
-    from longspan.simulator.running.planning import plan, repetitions
-    from longspan.simulator.running.runner import play
-    from longspan.simulator.subject.replies import keeping
+    from longspan.simulator.pages.report import Report
+    from longspan.simulator.running.planning import describe_repetitions, plan_run
+    from longspan.simulator.running.prepared_agents import PreparedAgents
+    from longspan.simulator.running.runner import play_plans
+    from longspan.simulator.subject.replies import keep_replies
     from longspan.simulator.subject.spending_limit import limit_of
-    from longspan.simulator.tracing import telling
+    from longspan.simulator.subject.tracing import export_and_report
+    from longspan.simulator.terminal.progress import Progress
 
     if junit is not None:
-        from longspan.simulator.report.junit import check_junit
+        from longspan.simulator.pages.report.junit import check_junit
 
         check_junit(junit)
     if at_least is not None and fail_under_reach is None:
-        raise InputError("--at-least is for the gate: add --fail-under-reach")
+        raise InputError("--at-least requires --fail-under-reach")
     limit = limit_of(max_cost, max_tokens)
-    with telling(otel):
-        with keeping(replies) as kept:
-            plans = [plan(settings, out) for settings in options.grid().runs()]
+    with export_and_report(otel):
+        with keep_replies(replies) as kept, PreparedAgents() as agents:
+            plans = [plan_run(settings, out, agents) for settings in options.grid().runs()]
             if fail_under_reach is not None:
-                from longspan.simulator.results.reach import check_reach
+                from longspan.simulator.results.reach_result import check_reach
 
                 for each in plans:
                     check_reach(each.manifest, each.tests, fail_under_reach)
-            for note in repetitions(plans):
+            for note in describe_repetitions(plans):
                 complain(note)
             with Progress(plans) as progress:
                 outcomes = trio.run(
-                    lambda: play(plans, listener=progress.heard, pages=Report, signals=True, limit=limit, seconds=time_limit or inf)
+                    lambda: play_plans(
+                        plans, listener=progress.take_event, pages=Report, signals=True, limit=limit, seconds=time_limit or inf
+                    )
                 )
         if kept is not None:
             complain(kept.summary)
         codes = [
-            finish(outcomes, json_, failed),
+            print_outcomes(outcomes, json_, failed),
             _gate(outcomes, fail_under, junit),
             _gate_reach(outcomes, fail_under_reach, at_least or HALF) if fail_under_reach is not None else 0,
         ]
@@ -123,42 +128,30 @@ def run(
 
 
 def _gate(outcomes: list[Outcome], fail_under: float | None, junit: Path | None) -> int:
-    """Write a JUnit file if asked to. Return 1 if an agent's mean score at a span is below the required share, else 0.
-
-    A memory that was only searched has no score: its recall counts instead.
-    """
-    from statistics import fmean
-
-    from longspan.simulator.archive.run_folder import RunFolder
+    """Write the JUnit file, if requested. Return 1 if an agent's mean score at a span is below the required share, else 0."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.results.result import recall_of
+    from longspan.simulator.journal.run_folder import RunFolder
+    from longspan.simulator.results.gates import name_low_scores
 
     graded = [(RunFolder(outcome.folder), outcome.result) for outcome in outcomes if outcome.result is not None]
     if junit is not None:
-        from longspan.simulator.report.junit import write_junit
+        from longspan.simulator.pages.report.junit import write_junit
 
         write_junit(junit, graded)
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for run, result in graded if fail_under is not None else []:
-        where = result.agent if run.manifest.alone else f"{result.agent} at {result.span:,} tokens"
-        by = f" by {result.measured}" if result.measured != "score" else ""
-        groups.setdefault((where, by), []).append(result)
-    below = 0
-    for (where, by), found in groups.items():
-        recall = recall_of(found)
-        share = fmean(each.score_bounds[0] / each.full for each in found) if recall is None else recall
-        if share < (fail_under or 0) - 1e-9:
-            what = f"scores {share:.1%} of full marks{by}" if recall is None else f"finds {share:.1%} of the evidence"
-            complain(f"longspan: {where} {what}, less than --fail-under {fail_under:g}")
-            below += 1
-    return 1 if below else 0
+    low = name_low_scores(graded, fail_under) if fail_under is not None else []
+    for sentence in low:
+        complain(f"longspan: {sentence}")
+    return 1 if low else 0
 
 
 def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
-    """Return 1 if an agent at a span is shown to recall less than the share somewhere up to the limit, in tokens; UNDECIDED if this is open
-    for an agent, else 0."""
+    """Decide the gate on reach, and print each decision.
+
+    Returns 1 if an agent at a span recalls significantly less than `share` at some distance up to `limit` tokens. Otherwise returns
+    UNDECIDED if this is open for an agent, else 0.
+    """
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.measures.reach import decide_reach
+    from longspan.simulator.results.measures.reach import decide_reach
 
     runs: dict[tuple[str, int], list[Result]] = {}
     for outcome in outcomes:
@@ -171,10 +164,10 @@ def _gate_reach(outcomes: list[Outcome], limit: int, share: float) -> int:
     return 1 if "failed" in verdicts else UNDECIDED if "undecided" in verdicts else 0
 
 
-def finish(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
-    """Print the outcomes of runs, with up to `failed` failed tests if there is a single run, and return the exit code."""
+def print_outcomes(outcomes: list[Outcome], json_: bool, failed: int = 5) -> int:
+    """Print the outcomes of runs, and return the exit code. A single run also gets up to `failed` failed tests."""
     from longspan.simulator.base.terminal import complain
-    from longspan.simulator.cli.scores import print_outcome, print_outcomes, tell_interruption
+    from longspan.simulator.terminal.scores import print_outcome, print_outcomes, tell_interruption
 
     kept = [outcome for outcome in outcomes if outcome.kept]
     if json_:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from longspan.simulator.base.integers import whole
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.base.terminal import say
 
 __all__ = ["view"]
@@ -17,18 +17,20 @@ __all__ = ["view"]
 def view(
     folder: Annotated[Path, typer.Argument(help="The folder of runs.", metavar="DIR")] = Path("runs"),
     host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 picks a free one.", parser=whole(0, 65535), metavar="N")] = 8642,
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0 picks a free one.", parser=integer_parser(0, 65535), metavar="N")
+    ] = 8642,
 ) -> None:
     """Show runs in the browser.
 
-    Lists runs, opens reports, compares, and follows runs while they are played. Prints the address. Ctrl-C stops it.
+    Lists runs, opens reports, compares runs, and follows runs while they are played. Prints the address. Ctrl-C stops it.
     """
     import trio
 
     from longspan.simulator.base.errors import InputError
 
     try:
-        from longspan.simulator.view import view as serve
+        from longspan.simulator.pages.view import serve_runs
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
             raise InputError("longspan view needs an extra: pip install 'longspan[view]'") from error
@@ -37,7 +39,7 @@ def view(
     async def until_stopped() -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stopped:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(lambda: serve(folder, host, port, ready=say))
+                nursery.start_soon(lambda: serve_runs(folder, host, port, ready=say))
                 async for _ in stopped:
                     break
                 nursery.cancel_scope.cancel()

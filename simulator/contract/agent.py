@@ -1,4 +1,4 @@
-"""The interface between the engine and an agent. Agents implement it through `longspan.agents.base`."""
+"""The interface between the engine and an agent. Agents implement it by deriving from `longspan.agents.base`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import trio
 
 from longspan.simulator.base.closing import report_failure
 from longspan.simulator.base.errors import AgentError, LongspanError, one_line
+from longspan.simulator.base.files.folders import walk_folder
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.files.folders import below
 
 __all__ = [
     "Agent",
@@ -25,37 +25,40 @@ __all__ = [
     "IdealReplyAgent",
     "NoAgent",
     "Pace",
-    "close",
-    "consolidates",
+    "can_consolidate",
+    "can_observe",
+    "can_repeat_turn",
+    "can_rewind",
+    "close_agent",
+    "describe_missing_abilities",
     "has_partial_models",
     "has_snapshots",
-    "lacking",
+    "is_bound_to_its_thread",
+    "measure_snapshot",
     "never_asked",
-    "observes",
     "pays_to_observe",
-    "repeatable",
-    "replay",
-    "rewinds",
-    "saved_size",
-    "settle",
+    "replay_turn",
+    "settle_agent",
     "size_of",
-    "start",
-    "unreported",
+    "start_agent",
+    "take_unreported",
     "will_be_asked",
-    "worst",
+    "worst_danger",
 ]
 
 Danger = Literal["run", "call", "send", "use"]
-"""The ways that a stranger's agent spec can do harm, worst first.
+"""The ways that an untrusted agent spec can do harm, worst first.
 
-`run` code, `call` an address, `send` something, or `use` a file or a model. `send`: with the user's keys or at the user's expense, without
-the user's choice.
+It may `run` code, `call` an address, `send` a request, or `use` a file or a model. `send` means a request with the user's keys or at the
+user's expense that the user did not choose.
 """
 
 
 class Pace(NamedTuple):
-    """The speed of a model on this machine in tokens per second, and the maximum tokens of an answer. An agent with such a model measures
-    it in a coroutine `pace`."""
+    """The speed of a model on this machine in tokens per second, and the most tokens of an answer.
+
+    An agent with such a model measures it in a coroutine `pace`.
+    """
 
     reading: float
     writing: float
@@ -67,7 +70,7 @@ _asked: Final = ContextVar("asked", default=True)
 
 @contextmanager
 def never_asked() -> Iterator[None]:
-    """Make agents only to inspect them. Anything required only to reply, such as an API key, may be missing."""
+    """Create agents only to inspect them. Anything that only a reply needs, such as an API key, may be missing."""
     token = _asked.set(False)
     try:
         yield
@@ -76,20 +79,20 @@ def never_asked() -> Iterator[None]:
 
 
 def will_be_asked() -> bool:
-    """Return whether agents are made to reply (True) or only to be inspected (see `never_asked`)."""
+    """Return whether agents are created to reply, or only to be inspected (see `never_asked`)."""
     return _asked.get()
 
 
 CLOSE_TIMEOUT: Final = 20.0
-"""The seconds that an agent may take to release its resources."""
+"""The most seconds that an agent may take to release its resources."""
 
 
 @runtime_checkable
 class Agent(Protocol):
     """An agent that converses with the simulator.
 
-    Calls never overlap. A repeated `turn_id` means a repeated request. Errors that end the conversation are raised as AgentError. Every
-    call may be cancelled; after that, only `reset` or `load` is called.
+    Calls never overlap. A repeated `turn_id` means that the same request is repeated. Raise AgentError for an error that ends the
+    conversation. Every call may be cancelled; after that, only `reset` or `load` is called.
     """
 
     async def reply(self, message: Message) -> Reply:
@@ -97,9 +100,9 @@ class Agent(Protocol):
         ...
 
     async def observe(self, message: Message, reply: str) -> Reply | None:
-        """Add a turn to the agent's history without asking it: the user sent `message` and the agent answered `reply`.
+        """Add a turn to the agent's history without asking the agent: the user sent `message`, and the agent answered `reply`.
 
-        Return a Reply with the cost and usage (its text is ignored), or None if it cost nothing.
+        Return a Reply with cost and usage (its text is ignored), or None if there was no cost.
         """
         ...
 
@@ -118,7 +121,7 @@ class Agent(Protocol):
 
 @runtime_checkable
 class IdealReplyAgent(Agent, Protocol):
-    """An agent that is given the ideal reply before each message. Only the kind `oracle` is treated as one."""
+    """An agent that receives the ideal reply before each message. Only the kind `oracle` is treated as one."""
 
     def prompt(self, ideal: str) -> None:
         """Set the ideal reply to the next message."""
@@ -127,10 +130,10 @@ class IdealReplyAgent(Agent, Protocol):
 
 @runtime_checkable
 class RewindingAgent(Agent, Protocol):
-    """An agent that can be asked a question and leave no trace of it."""
+    """An agent that can answer a question and then return to its state before it."""
 
     async def mark(self) -> None:
-        """Remember the present state, and forget any state marked before."""
+        """Mark the current state, replacing any earlier mark."""
         ...
 
     async def rewind(self) -> None:
@@ -143,23 +146,22 @@ class ConsolidatingAgent(Agent, Protocol):
     """An agent that can consolidate its memory in virtual nights."""
 
     async def consolidate(self, at: datetime) -> Reply | None:
-        """Consolidate the memory in a night that ends at the virtual time `at`. Return a Reply with the cost and usage; its text is
-        ignored."""
+        """Consolidate the memory in a night that ends at the virtual time `at`. Return a Reply with cost and usage; its text is ignored."""
         ...
 
 
 @runtime_checkable
 class CompletionModel(Protocol):
-    """A model that answers single prompts and keeps no conversation, as judges require."""
+    """A model that answers single prompts and keeps no conversation. Judges need one."""
 
     async def complete(self, prompt: str, *, schema: Mapping[str, Any] | None) -> Reply:
-        """Answer `prompt`, with JSON if a JSON `schema` is given. Raises AgentError."""
+        """Answer `prompt`, as JSON if a JSON `schema` is given. Raises AgentError."""
         ...
 
 
 @final
 class NoAgent:
-    """A placeholder for replaying a conversation from its journal. It is never asked."""
+    """A placeholder for replaying a conversation from its journal. It cannot reply."""
 
     has_snapshots = False
 
@@ -179,30 +181,29 @@ class NoAgent:
         """Do nothing."""
 
 
-def worst(*dangers: Danger | None) -> Danger | None:
-    """Return the worst of several dangers; None without any."""
+def worst_danger(*dangers: Danger | None) -> Danger | None:
+    """Return the worst of several dangers. Without any, return None."""
     return min((danger for danger in dangers if danger is not None), key=get_args(Danger).index, default=None)
 
 
-async def start(agent: Agent) -> None:
-    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only after starting."""
+async def start_agent(agent: Agent) -> None:
+    """Call the agent's `start` if it has one. An agent in another process reports its capabilities only after that."""
     if callable(start_agent := getattr(agent, "start", None)):
         await start_agent()
 
 
-async def replay(agent: Agent, message: Message, reply: Reply) -> Reply | None:
-    """Show the agent a turn that it answered before an interruption and that its snapshot lacks.
+async def replay_turn(agent: Agent, message: Message, reply: Reply) -> Reply | None:
+    """Repeat a turn for an agent that answered it before an interruption but lacks it in its snapshot.
 
-    Call the agent's `replay(message, reply)` if it has one. It receives the reply's trace as well, so that it can repeat changes that the
-    reply made elsewhere. Otherwise call `observe`. Return the cost and usage, as `observe` does.
+    Calls the agent's `replay(message, reply)` if it has one. Its reply includes the trace, so the agent can repeat changes that it
+    made elsewhere. Otherwise calls `observe`. Returns cost and usage, as `observe` does.
     """
     again: Callable[[Message, Reply], Awaitable[Reply | None]] | None = getattr(agent, "replay", None)
     return await (again(message, reply) if callable(again) else agent.observe(message, reply.text))
 
 
-async def settle(agent: Agent) -> Reply | None:
-    """Let the agent finish adding the conversation to its memory, where it can then be found. Return the cost and usage, as `observe`
-    does."""
+async def settle_agent(agent: Agent) -> Reply | None:
+    """Wait until the agent has added the whole conversation to its memory and can retrieve it. Return cost and usage, as `observe` does."""
     finish: Callable[[], Awaitable[Reply | None]] | None = getattr(agent, "settle", None)
     return await finish() if callable(finish) else None
 
@@ -212,16 +213,16 @@ def has_partial_models(agent: Agent) -> bool:
     return bool(getattr(agent, "has_partial_models", False))
 
 
-def unreported(agent: Agent) -> Reply | None:
-    """Return the cost and usage of a failed call, from the agent's `unreported()`; None if it has no such method."""
+def take_unreported(agent: Agent) -> Reply | None:
+    """Return the cost and usage of a failed call, from the agent's `unreported()`, or None if it has no such method."""
     account: Callable[[], Reply] | None = getattr(agent, "unreported", None)
     return account() if callable(account) else None
 
 
-async def close(agent: Agent) -> None:
+async def close_agent(agent: Agent) -> None:
     """Call the agent's `close` if it has one. The call cannot be cancelled, but is abandoned after CLOSE_TIMEOUT seconds.
 
-    A failure is reported instead of raised: the conversation is complete.
+    A failure is reported, not raised: the conversation is complete.
     """
     if not callable(close_agent := getattr(agent, "close", None)):
         return
@@ -235,52 +236,55 @@ async def close(agent: Agent) -> None:
 
 
 def has_snapshots(agent: Agent) -> bool:
-    """Return whether `save` and `load` restore the agent. If not, resuming shows it all turns again (`observe`)."""
+    """Return whether `save` and `load` restore the agent. If not, resuming repeats all turns with `observe`."""
     return bool(getattr(agent, "has_snapshots", True))
 
 
 async def size_of(agent: Agent) -> int | None:
-    """Return the size of the agent's memory in bytes: the result of its `size` if it has one, otherwise the size of a snapshot. None if it
-    has neither."""
+    """Return the size of the agent's memory in bytes: the result of its `size`, or else the size of a snapshot. None if it has neither."""
     if callable(size := getattr(agent, "size", None)):
         told: int | None = await size()
         return told
-    return await saved_size(agent.save) if has_snapshots(agent) else None
+    return await measure_snapshot(agent.save) if has_snapshots(agent) else None
 
 
-async def saved_size(save: Callable[[Path], Awaitable[None]]) -> int:
+async def measure_snapshot(save: Callable[[Path], Awaitable[None]]) -> int:
     """Save to a temporary folder, and return the size of its files in bytes."""
     with TemporaryDirectory(prefix="longspan-") as folder:
         await save(Path(folder))
-        return sum(path.lstat().st_size for path in below(Path(folder)) if not path.is_dir())
+        return sum(path.lstat().st_size for path in walk_folder(Path(folder)) if not path.is_dir())
 
 
-def observes(agent: Agent) -> bool:
+def can_observe(agent: Agent) -> bool:
     """Return whether `observe` records a turn without a reply. If not, the agent is asked and its answer is dropped."""
     return bool(getattr(agent, "observes", True))
 
 
 def pays_to_observe(agent: Agent) -> bool:
-    """Return whether `observe` may cost money: a reply costs money even if it is dropped, and so may adding a turn to a memory."""
-    return not observes(agent) or bool(getattr(agent, "pays_to_observe", False))
+    """Return whether `observe` may cost money. A dropped reply does, and adding a turn to a memory may."""
+    return not can_observe(agent) or bool(getattr(agent, "pays_to_observe", False))
 
 
-def rewinds(agent: Agent) -> TypeGuard[RewindingAgent]:
-    """Return whether the agent can go back to the state before a question, so that it need not be loaded again for each one."""
+def can_rewind(agent: Agent) -> TypeGuard[RewindingAgent]:
+    """Return whether the agent can return to the state before a question, so that it need not be loaded again for each question."""
     return isinstance(agent, RewindingAgent) and bool(getattr(agent, "rewinds", True))
 
 
-def lacking(agent: Agent) -> str:
-    """Describe the abilities that an agent lacks if it can be neither loaded again nor rewound. Its attribute `lacks`, if any, takes
-    precedence."""
+def describe_missing_abilities(agent: Agent) -> str:
+    """Describe what an agent lacks that can be neither loaded again nor rewound: its attribute `lacks`, or a default text."""
     return str(getattr(agent, "lacks", "neither save and load nor mark and rewind"))
 
 
-def consolidates(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
+def can_consolidate(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
     """Return whether the agent consolidates its memory at night."""
     return isinstance(agent, ConsolidatingAgent) and bool(getattr(agent, "consolidates", True))
 
 
-def repeatable(agent: Agent) -> bool:
-    """Return whether a turn that the agent may already have received before a crash can safely be sent again."""
+def is_bound_to_its_thread(agent: Agent) -> bool:
+    """Return whether an agent has to be used in the thread in which it was made. One that has a thread of its own has not."""
+    return getattr(agent, "thread", None) is None
+
+
+def can_repeat_turn(agent: Agent) -> bool:
+    """Return whether it is safe to send a turn again that the agent may have received before a crash."""
     return bool(getattr(agent, "repeatable", True))

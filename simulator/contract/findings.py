@@ -1,6 +1,6 @@
-"""Results of an agent's checks, and the interface of checks that belong to a kind of agent.
+"""Results of an agent's checks, and the interface for checks of a certain kind of agent.
 
-If a kind's class has `examination(target, options)`, `longspan check` runs these checks, and so does a new run before it starts.
+If a kind's class has `examination(target, options)`, `longspan check` runs its checks, and so does a new run before it starts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Check", "Examination", "Finding"]
 
 
 class Finding(NamedTuple):
-    """The result of a check. "bad": a long run would fail, or mean nothing. "note": worth knowing beforehand."""
+    """The result of a check. "bad": a long run would fail, or its result would be meaningless. "note": good to know beforehand."""
 
     check: str
     verdict: Literal["good", "note", "bad"]
@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A named check. It returns None if it has nothing to report. With `at_door`, a bad finding stops a new run from starting."""
+    """A named check. It returns None if it has nothing to report. With `at_door`, a bad finding prevents a new run from starting."""
 
     name: str
     find: Callable[[], Awaitable[Finding | None]]
@@ -28,7 +28,7 @@ class Check(NamedTuple):
 
 
 class Examination(Protocol):
-    """The checks of one agent. They run in order, since earlier ones prepare later ones."""
+    """The checks of one agent. They run in order, because earlier checks prepare later ones."""
 
     checks: Sequence[Check]
 

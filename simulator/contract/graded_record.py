@@ -1,4 +1,4 @@
-"""The input of graders, a Record of a played test, and their output, a Grade."""
+"""The input of graders (a Record of a played test) and their output (a Grade)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.messages import Turn
 from longspan.simulator.contract.queries import Answered, Holds, JudgeAnswers, Query
 
-__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "readable", "watched"]
+__all__ = ["MAX_CHARACTERS", "Award", "Exchange", "Grade", "Item", "Marked", "Record", "grade_view", "readable_part"]
 
 MAX_CHARACTERS: Final = 100_000
-"""The number of characters that graders, judges and running tests read from the beginning of each reply. The longest answers that a
-scenario asks for, summaries and minutes, are a tenth as long."""
+"""The number of characters that graders, judges and running tests read from the start of each reply. The longest answers that a scenario
+requests, summaries and minutes, have a tenth of that."""
 
 
-def readable(reply: str) -> str:
-    """Return the part of a reply that is read (see MAX_CHARACTERS)."""
+def readable_part(reply: str) -> str:
+    """Return the part of a reply to read (see MAX_CHARACTERS)."""
     return reply[:MAX_CHARACTERS]
 
 
@@ -31,7 +31,7 @@ class Exchange:
     """One turn as a grader sees it.
 
     `turn` is its number in the conversation. `told`: the agent received the turn as history and did not reply. `sent_at` is its virtual
-    time; None if unknown.
+    time, or None if unknown.
     """
 
     turn: int
@@ -56,10 +56,10 @@ class Award:
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything that a grader sees of a played test.
+    """All that a grader sees of a played test.
 
-    These are the test's turns, the turns that it watched, the points that it awarded itself, and a judge's answers so far. `unread` names
-    the replies that are too long for a grader to read in full.
+    It has the test's own turns, the turns that it watched, the points that it awarded itself, and a judge's answers so far. `unread` names
+    replies that are too long for a grader to read in full.
     """
 
     exchanges: Sequence[Exchange] = ()
@@ -69,7 +69,7 @@ class Record:
     unread: str = ""
 
     def readable(self) -> Record:
-        """Return this record with each reply cut to the part that is read."""
+        """Return this record with each reply cut to the part that graders read."""
         long = [exchange for exchange in (*self.exchanges, *self.watched) if len(exchange.reply) > MAX_CHARACTERS]
         if not long:
             return self
@@ -83,7 +83,7 @@ class Record:
         )
 
     def said(self, query: Query[Answered]) -> Answered | str | None:
-        """Return the judge's answer, the reason (a string) if the judge failed, or None if it has not been asked."""
+        """Return the judge's answer, the reason (a string) if the judge failed, or None if the judge has not been asked."""
         answer = self.judged.get(query.about)
         return None if answer is None else query.read(answer)
 
@@ -105,8 +105,8 @@ class Record:
 class Item(BaseModel):
     """An item of a test that is scored separately: a question, a star, an insight.
 
-    `score` is in [0, 1], or None if undecided. Tables group by `labels`. `numbers` are further figures, among them the `floor`: what a
-    reply scores that only repeats the question, where that is known.
+    `score` is in [0, 1], or None if undecided. Tables group items by `labels`. `numbers` are further figures. One of them is the `floor`,
+    if known: the score of a reply that only repeats the question.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -123,10 +123,10 @@ class Item(BaseModel):
 class Grade(BaseModel):
     """A score in [0, 1] with its reason and the numbers of the turns that prove it.
 
-    A `score` of None means undecided: the test counts as unscored. `asks` are queries to a judge where the rules could not decide. The
-    score is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is graded again, and
-    `Record.said` returns the answers. `items` are the parts of the test that are scored separately. `chance` is the score of a guess, where
-    it differs from the score declared before the test (`Scenario.chance`).
+    A `score` of None means undecided; the test counts as unscored. `asks` lists queries to a judge if the rules could not decide. `score`
+    is then the rules' best guess, which counts if there is no judge. Once the judge has answered, the test is graded again, and
+    `Record.said` returns the answers. `items` are parts of the test that are scored separately. `chance` is the expected score of guessing,
+    if it differs from the value before the test (`Scenario.chance`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,8 +143,8 @@ class Grade(BaseModel):
             raise ScenarioError(f"a score must be in [0, 1], got {self.score}")
 
     def unless(self, record: Record, query: Query[Holds], *, holds: float = 1.0, fails: float = 0.0) -> Grade:
-        """Let the judge decide: score `holds` if the statement holds and `fails` if not. Until the judge has answered, this grade is the
-        guess."""
+        """Let the judge decide: the score is `holds` if the statement holds, else `fails`. Until the judge has answered, return this grade
+        as the best guess, with the query added."""
         answer = record.said(query)
         if answer is None:
             return self.model_copy(update={"asks": (*self.asks, query)})
@@ -157,17 +157,17 @@ class Grade(BaseModel):
 @final
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A graded test as given to a scenario's tables and metrics."""
+    """A graded test as passed to a scenario's tables and metrics."""
 
     test: str
     score: float | None
     items: tuple[Item, ...] = ()
 
 
-def watched(turn: Turn) -> Exchange:
-    """Return a watched turn, from any test, as a grader sees it."""
+def grade_view(turn: Turn) -> Exchange:
+    """Return a watched turn of any test as a grader sees it."""
     return Exchange(turn=turn.number, text=turn.text, reply=turn.reply, told=not turn.asked, sent_at=turn.sent_at)
 
 
 def _readable(exchange: Exchange) -> Exchange:
-    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable(exchange.reply))
+    return exchange if len(exchange.reply) <= MAX_CHARACTERS else replace(exchange, reply=readable_part(exchange.reply))

@@ -15,8 +15,8 @@ __all__ = ["Message", "Reply", "Turn", "Usage"]
 class Message:
     """A user message as an agent receives it.
 
-    `sent_at` is the conversation's virtual time, without a time zone. `turn_id` is unique within a conversation; a repeated id
-    means that the same request is being repeated.
+    `sent_at` is the conversation's virtual time, without a time zone. `turn_id` is unique in a conversation. A repeated id means that the
+    same request is repeated.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Message:
 @final
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens that one reply used, as counted by its provider. `cached_tokens` is the part of `input_tokens` read from a cache."""
+    """The tokens of one reply, as counted by the provider. `cached_tokens` is the part of `input_tokens` that was read from a cache."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -35,7 +35,7 @@ class Usage:
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> Usage:
-        """Return the usage for counts in the form of the journal."""
+        """Return the usage for counts in the journal's format."""
         return cls(counts.get("input_tokens", 0), counts.get("cached_tokens", 0), counts.get("output_tokens", 0))
 
 
@@ -44,10 +44,9 @@ class Usage:
 class Reply:
     """An agent's reply. `trace` may describe how it was made: memories written and read, prompt tokens, inner calls.
 
-    `usage` is the usage of the agent's own model; `besides` is the usage of other models, by part (such as "embedder"). `cost_usd` is the
-    reply's cost in dollars, in total or by part, if the agent knows it. `refused` means that the agent's model refused to answer, and
-    `text` stands in the conversation in place of its answer. `measured` holds the seconds that parts of the reply took, under names that
-    end in `_s`.
+    `usage` is the usage of the agent's own model. `besides` is the usage of other models by part, such as "embedder". `cost_usd` is the
+    reply's cost in dollars, in total or by part, if the agent knows it. `refused`: the agent's model refused to answer, and `text` replaces
+    its answer in the conversation. `measured` gives the seconds that parts of the reply took, under names that end with `_s`.
     """
 
     text: str
@@ -65,7 +64,7 @@ class Turn:
     """One user message and the agent's reply.
 
     `number` counts from 0 in a conversation. `start` and `end` are token positions, before the message and after the reply. `test` is the
-    id of the turn's test, or None for the opening message and for filler. `asked` is False if the reply was added to the agent's history
+    id of the turn's test, or None for the opening message and for filler. `asked` is False if the turn was added to the agent's history
     without asking the agent (see `Agent.observe`).
     """
 

@@ -13,7 +13,7 @@ from jinja2 import Template
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longspan.simulator.base.errors import first_problem
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
 __all__ = ["Answer", "Free", "Holds", "JudgeAnswers", "Query", "fence", "statement", "template"]
 
@@ -21,7 +21,7 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class Answer(BaseModel):
-    """The base class of judge answers. A subclass has a field for each key of the JSON object; other keys are ignored."""
+    """The base class of judge answers. A subclass has a field for each key of the JSON object. Other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", json_schema_extra={"additionalProperties": False})
 
@@ -47,15 +47,15 @@ class Holds(Answer):
 Answered = TypeVar("Answered", bound=Answer)
 
 JudgeAnswers = Mapping[str, dict[str, Any] | str]
-"""A judge's answers by `Query.about`: the fields of the answer, or the reason why it is missing."""
+"""A judge's answers by `Query.about`: the fields of the answer, or the reason why there is no answer."""
 
 
 @final
 class Query(BaseModel, Generic[Answered]):
     """A `prompt` to a judge and the type of its `answer`.
 
-    `version` names the prompt's template and its version number, which is raised when the template changes. It is recorded
-    with the answer.
+    `version` is the name and version number of the prompt's template. It is recorded with the answer. Increase it whenever the template
+    changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,7 +66,7 @@ class Query(BaseModel, Generic[Answered]):
 
     @property
     def form(self) -> dict[str, Any] | None:
-        """The JSON schema of the answer; None for free text."""
+        """The JSON schema of the answer, or None for free text."""
         return None if self.answer.free else _schema(self.answer)
 
     @cached_property
@@ -97,11 +97,11 @@ def statement(statement: str, text: str) -> Query[Holds]:
 
 
 def fence(*texts: str) -> str:
-    """Return a line that delimits texts in a prompt. It is derived from the texts, so that they cannot contain it."""
+    """Return a line that delimits texts in a prompt. It is a hash of the texts, so they cannot contain it to end the quotation."""
     return "---- " + hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @lru_cache
 def template(folder: Path, name: str) -> Template:
     """Return the template `name`.j2 in a folder. An undefined variable raises an error."""
-    return environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")
+    return make_environment(folder, keep_trailing_newline=True).get_template(f"{name}.j2")

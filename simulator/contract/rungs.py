@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.contract.graded_record import Item
 
-__all__ = ["OUTCOMES", "Rung", "rung", "rungs", "unanswered"]
+__all__ = ["OUTCOMES", "Rung", "find_rungs", "make_rung", "mark_unanswered"]
 
 STRAND: Final = "strand"
 ASKED: Final = "asked"
@@ -34,12 +34,12 @@ OUTCOMES: Final[Mapping[str, str]] = {
 class Rung(NamedTuple):
     """A question for facts, asked in `turn`.
 
-    `strand` names a group of facts with its own results: plain facts, updates, lists. `type` is the kind of the fact, such as dog; empty in
-    runs that did not record it. `at_once`: the message that stated the fact also asked for it, so the agent had nothing to remember.
-    `score` is in [0, 1], or None if undecided. `chance` is the expected score of a guess among all values of the type. `heard` is the
-    expected score of a guess among the values stated so far; it equals `chance` if it was not recorded.
+    `strand` names a group of facts with separate results: plain facts, updates, lists. `type` is the type of the fact, such as dog, or ""
+    in runs that did not record it. `at_once`: the message that stated the fact also asked for it, so there was nothing to remember. `score`
+    is in [0, 1], or None if undecided. `chance` is the expected score of a guess among all values of the type. `heard` is the expected
+    score of a guess among the values stated so far, or `chance` if it was not recorded.
 
-    `outcome` classifies the values in the reply; it is empty if unknown:
+    `outcome` classifies the values in the reply. It is "" if unknown.
     - `right`: the expected value;
     - `old`: the value that an update replaced;
     - `confused`: one wrong value, which the conversation had stated for another fact of the type;
@@ -59,7 +59,7 @@ class Rung(NamedTuple):
     outcome: str
 
 
-def rung(
+def make_rung(
     name: str,
     strand: str,
     score: float | None,
@@ -72,17 +72,17 @@ def rung(
     note: str,
     turn: int,
 ) -> Item:
-    """Return the item of a question for facts; see Rung."""
+    """Return the item for a question for facts. See Rung."""
     labels = {STRAND: strand, ASKED: AT_ONCE if at_once else LATER, TYPE: type} | ({OUTCOME: outcome} if outcome else {})
     return Item(name=name, score=score, labels=labels, numbers={CHANCE: chance, HEARD: heard}, note=note, turn=turn)
 
 
-def rungs(items: Iterable[Item]) -> list[Rung]:
+def find_rungs(items: Iterable[Item]) -> list[Rung]:
     """Return the rungs among items."""
     return [_rung(item) for item in items if _is_rung(item)]
 
 
-def unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
+def mark_unanswered(items: Iterable[Item]) -> tuple[Item, ...]:
     """Return the rungs among the items of an unanswered test, without scores and outcomes."""
     return tuple(_without_answer(item) for item in items if _is_rung(item))
 

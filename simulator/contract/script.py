@@ -16,25 +16,25 @@ from longspan.simulator.base.errors import ScenarioError
 __all__ = ["EARLY", "GAP", "LAST", "MAX_PAUSE", "Line", "Placement", "Script", "Segment", "is_date"]
 
 Placement = Literal["spread", "uniform", "early"]
-"""How a test's lines are placed in its span: at random, evenly as in the paper, or with all needles in the first tenth."""
+"""Where to place a test's lines in its span: at random, evenly as in the paper, or with all needles in the first tenth."""
 
 DIGEST: Final = "[0-9a-f]{64}"
 
 LAST: Final = 0.9
-"""The point in the span, as a share of it, after which a test's last question is asked."""
+"""The share of the span after which a test's last question is asked."""
 
 EARLY: Final = 0.1
-"""The share of the span, at its beginning, where early placement puts all needles, so that they are about a span away from the question."""
+"""The share of the span, at its start, that early placement uses for all needles. They are then about a span away from the question."""
 
 GAP: Final = 0.05
-"""The share of the span that spread placement leaves between a question and the nearest needle that it needs. Drawn gaps are twice as wide,
-because the needle may have to wait for its turn."""
+"""The share of the span that spread placement keeps between a question and the nearest needle that it needs. It draws gaps of at least
+twice this width, because a needle may have to wait for its turn."""
 
 MAX_PAUSE: Final = timedelta(days=3650)
 """The longest virtual time that may pass between two segments."""
 
 ATTEMPTS: Final = 1000
-"""The maximum number of draws to find places with such gaps. If none has them, the script is placed evenly."""
+"""The most draws to find places with such gaps. After that, the script is placed evenly."""
 
 
 @final
@@ -42,12 +42,12 @@ ATTEMPTS: Final = 1000
 class Line:
     """One line of a scripted test.
 
-    `ideal` is the reply of a perfect agent; only `oracle` ever sees it. `asks` makes the line a question. It needs the needles numbered in
-    `needs`, from 0 in their order; None for all needles before it. A line that is neither a needle nor a question does not matter to any
-    question. Between other lines it is an aside, and the others are placed as if it were absent. `pause` is virtual time that must pass
-    before the line. `at` is the earliest share of the span for the line; None leaves it to the run's placement. `together` keeps the line
-    directly after the previous one, with no other test between them. A line with a `reply` is a past turn, at `sent_at`: the agent is shown
-    it, not asked (see `Stage.tell`). In a script that is `alone`, a question may also have a date, when it is asked.
+    `ideal` is the reply of a perfect agent; only `oracle` sees it. `asks` makes the line a question. Its `needs` are the numbers of the
+    needles that it relies on, from 0 in order, or None for all needles before it. A line that is neither a needle nor a question does not
+    matter to any question. Between other lines it is an aside, and other lines are placed as if it were absent. `pause` is virtual time
+    that must pass before the line. `at` is the earliest share of the span for the line; None leaves it to the run's placement. `together`
+    keeps the line directly after the previous one, with no other test between them. A line with a `reply` is a past turn, at `sent_at`: the
+    agent reads it and is not asked (see `Stage.tell`). In a script that is `alone`, a question may also have a date.
     """
 
     text: str
@@ -65,15 +65,17 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Everything that a test says between two waits. It is charged in full, however much of it the test says.
+    """All that a test says between two waits. It is charged in full, even if the test says less.
 
-    `at`: the earliest share of the span, from 0 to 1, where the segment may begin; None leaves it to the run's placement. `tokens`: the
-    maximum tokens of its messages together, including the replies in its past turns (see `Stage.tell`). `replies`: the maximum number of
-    messages that the agent answers. `told`: the dates of its past turns, which come before everything else; None for a turn without a date.
-    `pause`, `after_tokens` and `after_turns`: the virtual time, tokens and turns that must pass since the previous segment. `gap`: the
-    share of the span that must pass since then. `by`: its deadline as a share of the span, unless the segment is longer than that. `watch`:
-    how many turns the test may watch afterwards. "next" means all turns until its next segment, "rest" all turns until no other test is
-    open or can open.
+    - `at`: the earliest share of the span, from 0 to 1, where the segment may begin; None leaves it to the run's placement.
+    - `tokens`: the most tokens of its messages together, including the replies in its past turns (see `Stage.tell`).
+    - `replies`: the most messages that the agent answers.
+    - `told`: the dates of its past turns, which come before everything else; None for a turn without a date.
+    - `pause`, `after_tokens`, `after_turns`: virtual time, tokens and turns that must pass since the previous segment.
+    - `gap`: the share of the span that must pass since the previous segment.
+    - `by`: its deadline as a share of the span, unless the segment is longer than that.
+    - `watch`: how many turns the test may watch afterwards. "next" means all turns until its next segment. "rest" means all turns until no
+      other test is open or can open.
     """
 
     at: float | None
@@ -98,21 +100,21 @@ class Segment:
 class Script:
     """The script of one test: the facts for its grader, and every line of a scripted test or the outline of a dynamic one.
 
-    `facts` is JSON (dict, list, str, int, float, bool, None). It is journaled when the test opens; grading uses only the facts and the
-    transcript. `farewell` asks the agent to disregard everything that the test said. It follows the test if another test of the same
-    scenario is still to come. `alone` gives the test its own conversation, which begins with the test's first line. It has no opening
+    `facts` is JSON (dict, list, str, int, float, bool, None). The journal records it when the test opens; grading uses only the facts and
+    the transcript. `farewell` asks the agent to disregard everything that the test said. It follows the test if another test of the same
+    scenario is still to come. `alone` gives the test its own conversation, which begins with the test's first line and has no opening
     message, filler, other tests or span.
 
-    `trunk` is the id, in the same series, of a test that tells a history. This test is then a branch, which begins where the trunk ends.
-    Its questions may need the trunk's needles, which are numbered before its own. Nothing that it says reaches another branch. The trunk
-    only tells turns and is not graded. Both are `alone`. `tags` are words to select and group tests by, beginning with a kind of question.
-    A test that does not count (`counts`) is graded, but is left out of its scenario's score.
+    `trunk` is the id, in the same series, of a test that plays a history. This test is then a branch, which begins where the trunk ends.
+    Its questions may need the trunk's needles, which are numbered before its own. Other branches never see what it says. The trunk only
+    plays past turns and is not graded. Both are `alone`. `tags` are words for selecting and grouping tests, starting with a kind of
+    question. A test with `counts` False is graded, but left out of its scenario's score.
 
-    With `keeps_places`, each segment has a place in the span (`at`) that no placement moves. The test is then responsible for the distance
-    between its segments.
+    With `keeps_places`, each segment has a place in the span (`at`) that no placement changes. The test is then responsible for the
+    distance between its segments.
 
-    `recorded` is a digest of the recorded history, meeting or the like that the test is about; None if the seed makes the test. Tests about
-    the same recording are not independent, even with different seeds.
+    `recorded` is a digest of the recorded history, meeting or similar data that the test is about, or None if the seed makes the test.
+    Tests about the same recording are not independent, even with different seeds.
     """
 
     facts: Mapping[str, Any]
@@ -135,18 +137,18 @@ class Script:
             if problem := _problem(line):
                 raise ScenarioError(f"line {number} of a script: {problem}")
         if any(line.together and line.reply is not None and last.reply is None for last, line in pairwise(self.lines)):
-            raise ScenarioError("a line that is told cannot be together with one before it that the agent answers")
+            raise ScenarioError("a past turn cannot be together with a line before it that the agent answers")
         for number, segment in enumerate(self.outline):
             if problem := _segment_problem(segment):
                 raise ScenarioError(f"segment {number} of an outline: {problem}")
         if any(line.pause and (line.together or line is self.lines[0]) for line in self.lines):
             raise ScenarioError("a script's first line, and a line together with the one before, cannot have a pause")
         if not self.alone and (self.trunk is not None or any(line.asks and line.sent_at is not None for line in self.lines)):
-            raise ScenarioError("a script with a trunk, or with a question that has a date, has a conversation to itself: set alone=True")
+            raise ScenarioError("a script with a trunk, or with a dated question, needs its own conversation: set alone=True")
         if self.keeps_places and None in [
             part.at for part in ([self.lines[head] for head in self.heads()] if self.lines else self.outline)
         ]:
-            raise ScenarioError("a script that keeps its places gives one (at) to each of its segments")
+            raise ScenarioError("a script with keeps_places must set a place (at) for each segment")
         if isinstance(self.tags, str) or not all(isinstance(tag, str) and tag and _is_json(tag) for tag in self.tags):
             raise ScenarioError(f"a script's tags must be a sequence of words, got {self.tags!r:.80}")
         if self.recorded is not None and not re.fullmatch(DIGEST, str(self.recorded)):
@@ -156,25 +158,25 @@ class Script:
 
     @property
     def tells_alone(self) -> bool:
-        """Whether the test only tells past turns, in its own conversation."""
+        """Whether the test only plays past turns, in its own conversation."""
         return self.alone and bool(self.lines) and all(line.reply is not None for line in self.lines)
 
     def heads(self) -> list[int]:
-        """Return the numbers of the lines that begin a segment: all lines that are not together with the one before."""
+        """Return the numbers of the lines that begin a segment: all lines that are not `together` with the line before."""
         return [number for number, line in enumerate(self.lines) if not line.together]
 
     def dates(self) -> Iterator[datetime]:
-        """Yield the dates of the turns that the test tells."""
+        """Yield the dates of the test's past turns."""
         told = [line.sent_at for line in self.lines if line.reply is not None]
         dates = told + [date for segment in self.outline for date in segment.told]
         return (date for date in dates if date is not None)
 
     def placed(self, placement: Placement, random: Random) -> Script:
-        """Return the script with a place in the span for every segment, keeping those already set. The first is at 0, the last at LAST.
+        """Return the script with a place in the span for every segment. Places that are set are kept. The first is at 0, the last at LAST.
 
         `spread` draws the other places with `random`, at least twice GAP between a question and a needle that it needs. (In a dynamic test,
         any segment may be either.) `uniform` spaces them evenly. `early` puts all lines that are not questions in the first tenth. Asides
-        are placed last, in the spaces between the other lines, which are placed as if there were no asides.
+        are placed last, between the other lines, which are placed as if there were no asides.
         """
         if self.keeps_places:
             return self
@@ -192,7 +194,7 @@ class Script:
             fixed = _early(fixed, [self.lines[head].asks for head in others])
         place = {head: number for number, head in enumerate(heads)}
         order = {place[head]: number for number, head in enumerate(others)}
-        needed = [[order[segment] for segment in group] for number, group in enumerate(self._needed()) if number in order]
+        needed = [[order[segment] for segment in group] for number, group in enumerate(self._find_needed()) if number in order]
         at = dict(zip(others, _places(fixed, needed, placement, random), strict=True))
         for before, after in pairwise(others):
             between = heads[place[before] + 1 : place[after]]
@@ -200,12 +202,12 @@ class Script:
         return replace(self, lines=[replace(line, at=at.get(number)) for number, line in enumerate(self.lines)])
 
     def _asides(self) -> set[int]:
-        """Return the numbers of the lines that form a separate segment between others and are neither needle nor question."""
+        """Return the numbers of the lines that form a whole segment between others, and are neither needle nor question."""
         heads = self.heads()
         alone = {head for head, after in pairwise([*heads, len(self.lines)]) if after - head == 1}
         return {head for head in heads[1:-1] if head in alone and not self.lines[head].needle and not self.lines[head].asks}
 
-    def _needed(self) -> list[list[int]]:
+    def _find_needed(self) -> list[list[int]]:
         """Return, for each segment of the lines, the earlier segments whose needles its questions need."""
         needles: list[int] = []
         needed: list[list[int]] = []
@@ -224,7 +226,7 @@ class Script:
         """Return the outline of a placed script: a dynamic test's own, or one made from the lines, with tokens counted by `count`."""
         segments: list[Segment] = []
         for head, after in pairwise([*self.heads(), len(self.lines)]):
-            group = self.lines[head:after]  # sliced once, because a history told in one go has a line for each turn
+            group = self.lines[head:after]  # sliced once: a history played in one segment has a line for each turn
             tokens = sum(count(line.text) + count(line.reply or "") for line in group)
             dates = [line.sent_at for line in group if line.reply is not None]
             segments.append(Segment(group[0].at, tokens, len(group) - len(dates), pause=group[0].pause, told=dates))
@@ -235,10 +237,10 @@ class Script:
             told = [not self.lines[head].asks and head not in asides for head in self.heads()]
             return [replace(s, by=EARLY + 0.04) if early else s for s, early in zip(segments, told, strict=True)] or list(self.outline)
         if placement == "spread":
-            for question, needed in enumerate(self._needed()):
+            for question, needed in enumerate(self._find_needed()):
                 if question - 1 in needed:
                     segments[question] = replace(segments[question], gap=GAP)
-                elif needed:  # the test's other lines come in between
+                elif needed:  # other lines of the test lie in between, so the needle needs a deadline
                     by, nearest = (segments[question].at or 0) - GAP, max(needed)
                     segments[nearest] = replace(segments[nearest], by=min(segments[nearest].by, max(by, GAP)))
         return segments or list(self.outline)
@@ -254,7 +256,7 @@ def _early(fixed: Sequence[float | None], asks: Sequence[bool]) -> list[float]:
 
 
 def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], placement: Placement, random: Random) -> list[float]:
-    """Return the places of segments, keeping those that are `fixed`. `needed` lists, for each segment, the earlier ones that its questions
+    """Return the places of segments, keeping those that are `fixed`. `needed` lists the earlier segments that each segment's questions
     need."""
     last = len(fixed) - 1
     even = [LAST * number / max(1, last) if at is None else at for number, at in enumerate(fixed)]
@@ -270,21 +272,21 @@ def _places(fixed: Sequence[float | None], needed: Sequence[Sequence[int]], plac
 
 
 def _between(start: float, end: float, count: int, placement: Placement, random: Random) -> list[float]:
-    """Return `count` places in order from `start` to `end`: drawn at random if they are spread, otherwise evenly spaced."""
+    """Return `count` places from `start` to `end`, in order: random for spread placement, otherwise evenly spaced."""
     if placement == "spread":
         return sorted(round(random.uniform(start, end), 4) for _ in range(count))
     return [start + (end - start) * number / (count + 1) for number in range(1, count + 1)]
 
 
 def _problem(line: object) -> str | None:
-    """Describe an invalid field in a line of a script; None if all are valid."""
+    """Describe an invalid field of a script's line, or return None."""
     if not isinstance(line, Line):
         return f"expected a Line, got {type(line).__name__}"
     if not isinstance(line.text, str) or not line.text.strip() or not isinstance(line.ideal, str):
         return "its text and ideal must be strings, and the text must not be blank"
     if not _is_json(line.text) or not _is_json(line.ideal):
         return "its text and ideal must be valid Unicode"
-    if problem := _when_problem(line) or _told_problem(line):
+    if problem := _when_problem(line) or _find_told_problem(line):
         return problem
     if line.needs is not None and not (isinstance(line.needs, tuple) and all(isinstance(number, int) for number in line.needs)):
         return f"needs must be a tuple of needle numbers, or None, got {line.needs!r}"
@@ -292,7 +294,7 @@ def _problem(line: object) -> str | None:
 
 
 def _segment_problem(segment: object) -> str | None:
-    """Describe an invalid field in a segment of an outline; None if all are valid."""
+    """Describe an invalid field of an outline's segment, or return None."""
     if not isinstance(segment, Segment):
         return f"expected a Segment, got {type(segment).__name__}"
     for name in ("tokens", "replies", "after_tokens", "after_turns", "watch"):
@@ -305,26 +307,26 @@ def _segment_problem(segment: object) -> str | None:
 
 
 def is_date(value: object) -> bool:
-    """Return whether a value is a date and time that the virtual clock can show, without a time zone."""
+    """Return whether a value is a date and time that the virtual clock can show: without a time zone."""
     return isinstance(value, datetime) and value.tzinfo is None
 
 
-def _told_problem(line: Line) -> str | None:
-    """Describe an invalid field in a line's past turn or date; None if all are valid."""
+def _find_told_problem(line: Line) -> str | None:
+    """Describe an invalid past turn or date of a line, or return None."""
     if line.sent_at is not None and not is_date(line.sent_at):
         return f"sent_at must be a datetime without a time zone, or None, got {line.sent_at!r:.80}"
     if line.reply is None:
         told = line.sent_at is None or line.asks
-        return None if told else "sent_at is the date of a turn that took place, or of a question: give its reply, or ask"
+        return None if told else "sent_at is the date of a past turn or of a question: set reply or asks"
     if not isinstance(line.reply, str) or not _is_json(line.reply):
         return f"its reply must be valid Unicode, or None, got {line.reply!r:.80}"
     if line.asks:
-        return "a line with a reply is told, so that it cannot ask"
+        return "a line with a reply is a past turn, so it cannot ask"
     return None
 
 
 def _when_problem(item: Line | Segment) -> str | None:
-    """Describe an invalid field in the timing of a line or a segment; None if all are valid."""
+    """Describe invalid timing of a line or a segment, or return None."""
     if not isinstance(item.pause, timedelta) or not timedelta(0) <= item.pause <= MAX_PAUSE:
         return f"its pause must be a timedelta of 0 to {MAX_PAUSE.days} days, got {item.pause!r}"
     if item.at is not None and not (isinstance(item.at, int | float) and 0 <= item.at <= 1):
@@ -333,7 +335,7 @@ def _when_problem(item: Line | Segment) -> str | None:
 
 
 def _is_json(value: object) -> bool:
-    """Return whether a value survives being written as JSON and read back."""
+    """Return whether a value is unchanged after writing it as JSON and reading it back."""
     match value:
         case dict():
             return all(isinstance(key, str) and _is_json(key) and _is_json(item) for key, item in value.items())

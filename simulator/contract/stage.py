@@ -22,7 +22,7 @@ Amend = Callable[[int, str], str]
 @final
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Say a line. The response is the agent's reply (str)."""
+    """A request to say a line. The response is the agent's reply (str)."""
 
     text: str
     ideal: str
@@ -35,7 +35,7 @@ class Say:
 @final
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Tell the agent of a turn that took place. The response is None."""
+    """A request to add a past turn to the agent's history. The response is None."""
 
     text: str
     reply: str
@@ -46,15 +46,15 @@ class Tell:
 @final
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Give up the floor until the next segment of the outline. The response is None."""
+    """A request to pause until the next segment of the outline. The response is None."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Wait for turn number `turn` of any test, the `count`th turn of this watch.
+    """A request for turn number `turn` of any test, which is turn `count` of this watch.
 
-    `until` is the number of the turn that ends the watch, or None if unbounded. The response is the Turn, or None when the watch ends.
+    `until` is the number of the turn that ends the watch, or None without a limit. The response is the Turn, or None when the watch ends.
     """
 
     turn: int
@@ -66,7 +66,7 @@ class Watch:
 @final
 @dataclass(frozen=True, slots=True)
 class AskJudge:
-    """Have the judge decide whether a statement holds for `text`. The response is a Verdict."""
+    """A request for a judge's decision whether a statement holds for `text`. The response is a Verdict."""
 
     statement: str
     text: str
@@ -87,7 +87,7 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Decides where rules cannot. It is never the agent under test, and never learns which agent that is."""
+    """Decides what rules cannot. It is never the agent under test, and does not know which agent that is."""
 
     async def judge(self, statement: str, text: str) -> Verdict:
         """Decide whether `statement` holds for `text`. A failure is a Verdict with None, not an exception."""
@@ -101,7 +101,7 @@ def _post(request: Request) -> Generator[Request, Any, Any]:
 
 
 class View(Protocol):
-    """The conversation as seen by a Stage: its time and its number of turns."""
+    """The conversation as a Stage sees it: its time and its number of turns."""
 
     @property
     def now(self) -> datetime: ...
@@ -111,10 +111,10 @@ class View(Protocol):
 
 @final
 class Stage:
-    """The interface of a running test, and the only thing it sees.
+    """The interface of a running test, and the only thing that the test sees.
 
-    Its calls must not overlap, be cancelled by the test, or be mixed with other waits (Trio's or any library's). Each of these
-    raises ScenarioError and ends only that test. When the conversation ends, pending calls are cancelled.
+    Its calls must not overlap, be cancelled by the test, or be mixed with other waits (Trio's or any library's). Each of these raises
+    ScenarioError and ends only that test. When the conversation ends, pending calls are cancelled.
     """
 
     def __init__(self, script: Script, seed: str, view: View, award: Callable[[float, str], None], needles: int = 0) -> None:
@@ -123,7 +123,7 @@ class Stage:
         self._award = award
         self._needles = needles
         self.random = Random(f"{seed}/play")
-        """This test's random number generator; the same seed gives the same numbers."""
+        """This test's random number generator. The same seed gives the same numbers."""
 
     @property
     def now(self) -> datetime:
@@ -149,9 +149,9 @@ class Stage:
     ) -> str:
         """Ask `text` and return the agent's reply.
 
-        `needs` numbers the needles that the answer rests on, from 0 in the order this test said them (None: all so far). If the test has a
-        trunk, the trunk's needles come before its own. Pass `needle=True` if later questions need this question or its reply. `at` is only
-        for a script that is `alone`: the virtual date of the question. The clock jumps there unless that date has passed.
+        `needs` are the numbers of the needles that the answer relies on, counted from 0 as this test said them; None means all so far. If
+        the test has a trunk, the trunk's needles come before its own. Pass `needle=True` if later questions need this question or its
+        reply. `at` is the question's virtual date, only for a script that is `alone`. The clock jumps to it unless it has passed.
         """
         wanted = None if needs is None else tuple(needs)
         if wanted is not None and any(not isinstance(n, int) or not 0 <= n < self._needles for n in wanted):
@@ -161,7 +161,7 @@ class Stage:
         return await self._say(Say(_text(text), _text(ideal, silent=True), asks=True, needle=needle, needs=wanted, at=at))
 
     async def tell(self, text: str, reply: str, *, at: datetime | None = None, needle: bool = True) -> None:
-        """Tell the agent of a turn that took place: the user said `text`, and `reply` was the answer. The agent is not asked.
+        """Add a past turn to the agent's history: the user said `text`, and `reply` was the answer. The agent is not asked.
 
         `at` is the turn's virtual date and time. The clock jumps to it, but never backwards: if it has passed, the turn takes place now.
         The next segment must declare the turn and its date.
@@ -177,15 +177,15 @@ class Stage:
         return reply
 
     async def wait(self) -> None:
-        """Give up the floor until the next segment: until its place in the span, and everything else that its outline requires."""
+        """Wait until the next segment may begin: at its place in the span, after all else that its outline requires."""
         await _post(Wait())
 
     def watch(self, *, turns: int | None = None, amend: Amend | None = None) -> Watcher:
-        """Iterate over the following turns of all tests and filler: at most as many as declared by the segment just said.
+        """Iterate over the next turns of all tests and filler, at most as many as the last segment declares.
 
-        The watch ends after `turns` turns. If that is None, the segment just said decides. With "next", the watch ends when the next
-        segment is due, which then needs no other `wait`. With "rest", it ends when no other test is open or can open. `amend` changes the
-        ideal reply of each watched turn. Messages said before a counted watch is over wait for its end.
+        The watch ends after `turns` turns. With None, the last segment decides. With "next", the watch ends when the next segment is due,
+        which then needs no `wait`. With "rest", it ends when no other test is open or can open. `amend` changes the ideal reply of each
+        watched turn. Messages that the test says during a counted watch wait for its end.
         """
         if turns is not None and turns < 1:
             raise ScenarioError(f"watch needs turns >= 1, got {turns}")
@@ -226,7 +226,7 @@ class Watcher:
 
 
 def _text(text: str, *, silent: bool = False) -> str:
-    """Check that `text` can be journaled and, unless `silent`, is not blank."""
+    """Check that `text` can be written to a journal and, unless `silent`, is not blank."""
     if not isinstance(text, str) or not (silent or text.strip()):
         raise ScenarioError(f"a line must be a string that is not blank, got {text!r:.80}")
     try:

@@ -1,9 +1,9 @@
 """Filler: distraction that belongs to no test, made to a given number of tokens (GoodAI, section 3.1 and figure 4).
 
 A message either lists questions with their answers and asks for the answers as a JSON list, as in the paper, or chats: remarks, news, and
-small tasks. The reply is known. Both kinds are built from lines that end in a newline, and from a closing remark. In both encodings such a
-line has the same tokens alone as in a sequence, so that each is counted once and a message's tokens are the sum over its lines. This holds
-because no line starts with a space or a slash.
+small tasks. The reply is known. Both kinds have lines that end in a newline, and a closing remark. In both encodings, such a line has the
+same tokens alone as in a sequence, because no line starts with a space or a slash. So each line is counted once, and a message's tokens are
+the sum over its lines.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from typing import Final, NamedTuple, Protocol, final
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
-from longspan.simulator.filler.draws import read
+from longspan.simulator.filler.draws import read_word_list
 
 __all__ = ["Distraction", "Filler", "Pair", "Source"]
 
 REQUEST: Final = "Here are questions, each with its answer. Give me all the answers in order, as a JSON list of strings.\n"
 SHORT_REQUEST: Final = "Just the answers as a JSON list:\n"
 BRIEF: Final = 150
-"""A message with fewer tokens has no opening, or the short request. At least as many tokens are left for the next message."""
+"""A message with fewer tokens has the short request, or no opening. At least this number of tokens is left for the next message."""
 MAX_ENTRY_TOKENS: Final = 120
-"""The maximum number of tokens of a question with its answer, or of a line of chat with its reply. Longer ones are skipped."""
+"""The most tokens of a question with its answer, or of a line of chat with its reply. Longer ones are skipped."""
 MAX_CLOSING_TOKENS: Final = 12
-"""The maximum number of tokens of the closing remark, if the entries in the pool allow it."""
+"""The most tokens of the closing remark, if the entries in the pool allow it."""
 MAX_SKIPPED: Final = 10_000
-"""The maximum number of consecutive entries that are too long."""
+"""The most consecutive entries that may be too long."""
 POOL_SIZE: Final = 32
 """The number of entries in the pool to choose from."""
 CHATS: Final = 2
-"""If the source has lines of chat, one in this many long messages is a chat; of brief messages, all but one in this many."""
+"""How often filler is chat, if the source has any. Of long messages, one in CHATS is a chat; of brief ones, all but one in CHATS."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 Pair = tuple[str, str]
-"""A question and its answer, or a line of chat and its reply ("" if it has none). Each is one line, stripped."""
+"""A question and its answer, or a line of chat and its reply ("" if it has none). Each is one line without surrounding spaces."""
 
 
 class Source(Protocol):
-    """A source of filler. `pairs` and `chat` yield the same items each time."""
+    """A source of filler. `pairs` and `chat` yield the same items on each call."""
 
     def pairs(self) -> Iterator[Pair]:
         """Yield questions with their answers, without end."""
@@ -52,7 +52,7 @@ class Source(Protocol):
         """Yield lines of chat with their replies, without end, or nothing at all."""
         ...
 
-    def reseeded(self, seed: str) -> Source:
+    def reseed(self, seed: str) -> Source:
         """Return the source with another seed."""
         ...
 
@@ -60,7 +60,7 @@ class Source(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Distraction:
-    """A message and its reply, with their tokens."""
+    """A message and its reply, with their numbers of tokens."""
 
     text: str
     reply: str
@@ -69,7 +69,7 @@ class Distraction:
 
 
 class _Entry(NamedTuple):
-    """A line of a message and its line of the reply, with their tokens. Both include their newline; the line of the reply may be empty."""
+    """A line of a message and its line of the reply, with their numbers of tokens. Both include the newline. The reply's line may be ""."""
 
     text: str
     reply: str
@@ -85,8 +85,8 @@ class _Entry(NamedTuple):
 class Filler:
     """Makes filler from a source. The same source and the same calls in the same order give the same filler.
 
-    `max_tokens` is the maximum for a message and its reply together, at least 100. Raises ValueError if it is smaller, and InputError if
-    the source has only long questions.
+    `max_tokens` is the most tokens of a message and its reply together, at least 100. Raises ValueError if it is smaller, and InputError if
+    all of the source's questions are too long.
     """
 
     def __init__(self, source: Source, tokenizer: Tokenizer, *, max_tokens: int = 2000) -> None:
@@ -97,15 +97,15 @@ class Filler:
         self._count = tokenizer.count_pieces
         self._max_tokens = max_tokens
         self._number = 0  # messages so far, to select the remarks
-        self._pairs = _Pool(self._listed(source.pairs()))
-        self._chat = _Pool(self._chatted(source.chat()))
+        self._pairs = _Pool(self._list_pairs(source.pairs()))
+        self._chat = _Pool(self._list_talk(source.chat()))
         said = _remarks(tokenizer.name)
         self._requests, self._brackets, self._openings = said.requests, said.brackets, said.openings
         self._asides, self._replies, self._closings, self._endings = said.asides, said.replies, said.closings, said.endings
 
-    def reseeded(self, seed: str) -> Filler:
+    def reseed(self, seed: str) -> Filler:
         """Return a separate filler with the same kind of source. Its output depends on `seed` alone."""
-        return Filler(self._source.reseeded(seed), self._tokenizer, max_tokens=self._max_tokens)
+        return Filler(self._source.reseed(seed), self._tokenizer, max_tokens=self._max_tokens)
 
     def make(self, gap: int) -> Distraction:
         """Make filler whose message and reply have `gap` tokens together.
@@ -125,10 +125,9 @@ class Filler:
         return forms[0](target) or forms[1](target) or self._aside(target)
 
     def ask(self, max_tokens: int = 60) -> Distraction:
-        """Make filler that the agent answers: a message of at most `max_tokens` tokens (and no more than any other filler), with the ideal
-        reply.
+        """Make filler that the agent answers: a message of at most `max_tokens` tokens (and the filler's own limit), with the ideal reply.
 
-        If this is too few for a question, the message is a remark. Raises ValueError for `max_tokens` below 1.
+        If `max_tokens` is too small for a question, the message is a remark. Raises ValueError for `max_tokens` below 1.
         """
         if max_tokens < 1:
             raise ValueError(f"max_tokens must be >= 1, got {max_tokens}")
@@ -145,7 +144,7 @@ class Filler:
         return self._list(SHORT_REQUEST, entries, self._closings.single(min(left, MAX_CLOSING_TOKENS), self._number))
 
     def remark(self, tokens: int, number: int) -> str:
-        """Return small talk without a question, of at most `tokens` tokens, or else the shortest possible. It depends on `number` alone."""
+        """Return small talk without a question, of at most `tokens` tokens or else as short as possible. It depends on `number` alone."""
         return self._asides.compose(tokens, number).text
 
     def share(self, gap: int) -> int:
@@ -158,8 +157,8 @@ class Filler:
 
     # Questions with answers.
 
-    def _listed(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
-        """Yield the pairs that are not too long. Raises InputError if too many in a row are."""
+    def _list_pairs(self, pairs: Iterator[Pair]) -> Iterator[_Entry]:
+        """Yield the pairs that are not too long. Raises InputError after too many consecutive long ones."""
         skipped = 0
         while skipped < MAX_SKIPPED:
             question, answer = next(pairs)
@@ -171,7 +170,7 @@ class Filler:
         raise InputError(f"the filler's source has no question of at most {MAX_ENTRY_TOKENS} tokens with its answer; use another source")
 
     def _make_list(self, target: int) -> Distraction | None:
-        """Make a list of questions with answers, if one fits into `target` tokens."""
+        """Make a list of questions with answers, or return None if none fits into `target` tokens."""
         request = REQUEST if target >= BRIEF else SHORT_REQUEST
         left = target - self._requests[request] - self._brackets
         last = self._pairs.take(lambda entry: max(entry.tokens, self._without_comma(entry).tokens) <= left - self._closings.least)
@@ -196,14 +195,14 @@ class Filler:
 
     # Chat.
 
-    def _chatted(self, lines: Iterator[Pair]) -> Iterator[_Entry]:
+    def _list_talk(self, lines: Iterator[Pair]) -> Iterator[_Entry]:
         for line, reply in lines:
             entry = self._entry(f"{line}\n", f"{reply}\n" if reply else "")
             if entry.tokens <= MAX_ENTRY_TOKENS:
                 yield entry
 
     def _make_chat(self, target: int) -> Distraction | None:
-        """Make a message from lines of chat, if the source has any and one fits into `target` tokens."""
+        """Make a message from lines of chat, or return None if the source has none that fits into `target` tokens."""
         opening = self._openings[self._number % len(self._openings)] if target >= BRIEF else _Remark("", 0)
         reply = self._replies.single(MAX_CLOSING_TOKENS, self._number)
         left = target - opening.tokens - reply.tokens
@@ -226,7 +225,7 @@ class Filler:
     # Remarks.
 
     def _aside(self, tokens: int) -> Distraction:
-        """Make a remark without a question that has `tokens` tokens together with its reply, or the fewest possible."""
+        """Make a remark without a question, of `tokens` tokens together with its reply, or as short as possible."""
         reply = self._replies.single(max(self._replies.least, min(tokens // 3, tokens - self._asides.least)), self._number)
         return self._remark(max(self._asides.least, tokens - reply.tokens), reply)
 
@@ -237,7 +236,7 @@ class Filler:
 
 @final
 class _Pool:
-    """The next entries of a source, to choose from. Empty if the source is."""
+    """The next entries of a source, to choose from. Empty if the source is empty."""
 
     def __init__(self, entries: Iterator[_Entry]) -> None:
         self._entries = entries
@@ -253,8 +252,8 @@ class _Pool:
         return None
 
     def fill(self, room: int, least: int) -> tuple[list[_Entry], int]:
-        """Take entries until between `least` and MAX_CLOSING_TOKENS tokens of `room` are left, or as few as possible. Also return how many
-        are left."""
+        """Take entries until the rest of `room` is between `least` and MAX_CLOSING_TOKENS tokens, or as small as possible. Return them with
+        the rest."""
         entries = []
         while room >= MAX_ENTRY_TOKENS + MAX_CLOSING_TOKENS:
             entry = next(self._entries)
@@ -280,7 +279,7 @@ class _Remark(NamedTuple):
 
 @final
 class _Sentences:
-    """Sentences for remarks. `least` is the number of tokens of the shortest."""
+    """Sentences for remarks. `least` is the number of tokens of the shortest one."""
 
     def __init__(self, sentences: Iterable[str], count: Callable[[str], int]) -> None:
         self._first = [_Remark(sentence, count(sentence)) for sentence in sentences]
@@ -299,7 +298,7 @@ class _Sentences:
     def compose(self, tokens: int, turn: int) -> _Remark:
         """Return distinct sentences of `tokens` tokens together: one if possible, else several.
 
-        If none fit exactly, they have as many tokens as possible below that, but there is at least one sentence. `turn` selects among the
+        If none fit exactly, they have the highest possible number of tokens below that, and at least one sentence. `turn` selects among
         candidates.
         """
         if exact := self._exact.get(tokens):
@@ -338,7 +337,7 @@ def _subset(costs: Sequence[int], low: int, high: int) -> tuple[int, ...]:
 
 @final
 class _Remarks(NamedTuple):
-    """Everything that filler says besides the entries of its source, with token counts."""
+    """All that filler says apart from the entries of its source, with token counts."""
 
     requests: dict[str, int]
     brackets: int
@@ -352,7 +351,7 @@ class _Remarks(NamedTuple):
 @cache
 def _remarks(tokenizer: EncodingName) -> _Remarks:
     count = Tokenizer(tokenizer).count
-    remarks = read("remarks")
+    remarks = read_word_list("remarks")
     return _Remarks(
         requests={text: count(text) for text in (REQUEST, SHORT_REQUEST)},
         brackets=count("[\n") + count("]"),

@@ -11,13 +11,13 @@ from functools import cache, partial
 from itertools import chain
 from typing import Final
 
-from longspan.simulator.filler.draws import Draws, listed, read
-from longspan.simulator.filler.wordnet import wordnet
+from longspan.simulator.filler.draws import Draws, join_words, read_word_list
+from longspan.simulator.filler.wordnet import load_wordnet
 
 __all__ = ["KINDS", "Slots", "member_of", "roman", "words_of"]
 
 Slots = dict[str, str]
-"""The words for the slots of a form, including the question's answer as "answer"."""
+"""The words for the slots of a form. "answer" is the question's answer."""
 
 CHOICES: Final = 6
 
@@ -29,12 +29,12 @@ def member_of(draw: Draws, group: str) -> tuple[str, str]:
 
 @cache
 def _members(group: str) -> list[tuple[str, str]]:
-    return [(name, kind) for kind, names in wordnet().kinds[group].items() for name in names]
+    return [(name, kind) for kind, names in load_wordnet().kinds[group].items() for name in names]
 
 
 def _foreign(draw: Draws, group: str, number: int) -> list[str]:
-    """Draw from other groups."""
-    others = [name for name in wordnet().kinds if name != group]
+    """Draw `number` members of other groups."""
+    others = [name for name in load_wordnet().kinds if name != group]
     return [member_of(draw, draw.random.choice(others))[0] for _ in range(number)]
 
 
@@ -45,12 +45,12 @@ def _any_member(draw: Draws) -> tuple[str, str, str]:
 
 @cache
 def _everything() -> list[tuple[str, str, str]]:
-    return [(name, kind, group) for group in wordnet().kinds for name, kind in _members(group)]
+    return [(name, kind, group) for group in load_wordnet().kinds for name, kind in _members(group)]
 
 
 def _choices(draw: Draws, answer: str, others: list[str]) -> Slots:
-    words = draw.shuffled([answer, *others])
-    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "choices_and": listed(words), "answer": answer}
+    words = draw.shuffle([answer, *others])
+    return {"choices": ", ".join(words), "choices_or": join_words(words, "or"), "choices_and": join_words(words), "answer": answer}
 
 
 def which(draw: Draws) -> Slots:
@@ -66,7 +66,7 @@ def odd(draw: Draws) -> Slots:
 
 @cache
 def _large_kinds() -> list[tuple[str, str, list[str]]]:
-    return [(group, kind, names) for group, kinds in wordnet().kinds.items() for kind, names in kinds.items() if len(names) >= 6]
+    return [(group, kind, names) for group, kinds in load_wordnet().kinds.items() for kind, names in kinds.items() if len(names) >= 6]
 
 
 def kind(draw: Draws) -> Slots:
@@ -81,16 +81,16 @@ def clue(draw: Draws) -> Slots:
 
 
 def part(draw: Draws) -> Slots:
-    part, whole = draw.of("parts", lambda: wordnet().parts)
+    part, whole = draw.of("parts", lambda: load_wordnet().parts)
     return {"word": part, "answer": f"a {whole}"}
 
 
 def has_part(draw: Draws) -> Slots:
-    part, whole = draw.of("wholes", lambda: wordnet().parts)
-    return {"word": whole, **_choices(draw, part, _unrelated(draw, whole, part))}
+    part, whole = draw.of("wholes", lambda: load_wordnet().parts)
+    return {"word": whole, **_choices(draw, part, _draw_unrelated(draw, whole, part))}
 
 
-def _unrelated(draw: Draws, *words: str) -> list[str]:
+def _draw_unrelated(draw: Draws, *words: str) -> list[str]:
     """Draw two kinds of people and an adjective, without these words. None of them can be a part or a material of anything."""
     return [word for word in _foreign_to_things(draw) if word not in words]
 
@@ -101,26 +101,26 @@ def _foreign_to_things(draw: Draws) -> list[str]:
 
 @cache
 def _adjectives() -> list[str]:
-    return sorted(word for words in wordnet().similar.values() for word in words)
+    return sorted(word for words in load_wordnet().similar.values() for word in words)
 
 
 def member(draw: Draws) -> Slots:
-    member, whole = draw.of("members", lambda: wordnet().members)
+    member, whole = draw.of("members", lambda: load_wordnet().members)
     return {"word": member, "answer": f"a {whole}"}
 
 
 def substance(draw: Draws) -> Slots:
-    substance, whole = draw.of("substances", lambda: wordnet().substances)
+    substance, whole = draw.of("substances", lambda: load_wordnet().substances)
     return {"word": whole, "answer": substance}
 
 
 def opposite(draw: Draws) -> Slots:
-    pair = draw.shuffled(draw.of("opposites", lambda: wordnet().opposites))
+    pair = draw.shuffle(draw.of("opposites", lambda: load_wordnet().opposites))
     return {"word": pair[0], "answer": pair[1]}
 
 
 def which_opposite(draw: Draws) -> Slots:
-    word, answer = draw.shuffled(draw.of("more opposites", lambda: wordnet().opposites))
+    word, answer = draw.shuffle(draw.of("more opposites", lambda: load_wordnet().opposites))
     others = [draw.of("adjectives", _adjectives) for _ in range(draw.random.randint(1, 2))]
     return {"word": word, **_choices(draw, answer, others)}
 
@@ -133,7 +133,7 @@ def way(draw: Draws) -> Slots:
 
 @cache
 def _ways() -> list[tuple[str, str]]:
-    return [(verb, way) for verb, ways in wordnet().ways.items() for way in ways]
+    return [(verb, way) for verb, ways in load_wordnet().ways.items() for way in ways]
 
 
 def verb(draw: Draws) -> Slots:
@@ -148,16 +148,16 @@ def similar(draw: Draws) -> Slots:
 
 @cache
 def _similar() -> list[tuple[str, str]]:
-    return [(word, other) for word, others in wordnet().similar.items() for other in others]
+    return [(word, other) for word, others in load_wordnet().similar.items() for other in others]
 
 
 def synonym(draw: Draws) -> Slots:
-    word, answer = draw.shuffled(draw.of("synonyms", lambda: wordnet().synonyms))
+    word, answer = draw.shuffle(draw.of("synonyms", lambda: load_wordnet().synonyms))
     return {"word": word, "first": answer[0].upper(), "answer": answer}
 
 
 def pertaining(draw: Draws) -> Slots:
-    word, answer = draw.of("pertaining", lambda: wordnet().pertaining)
+    word, answer = draw.of("pertaining", lambda: load_wordnet().pertaining)
     return {"word": word, "answer": answer}
 
 
@@ -168,22 +168,22 @@ def field(draw: Draws) -> Slots:
 
 @cache
 def _terms() -> list[tuple[str, str]]:
-    return [(field, term) for field, terms in wordnet().fields.items() for term in terms]
+    return [(field, term) for field, terms in load_wordnet().fields.items() for term in terms]
 
 
 def person(draw: Draws) -> Slots:
-    name, role = draw.of("people", lambda: wordnet().people)
+    name, role = draw.of("people", lambda: load_wordnet().people)
     return {"person": name, "answer": f"a {role}"}
 
 
 def which_person(draw: Draws) -> Slots:
-    name, role = draw.of("more people", lambda: wordnet().people)
-    others = [other for other in draw.some("other people", lambda: wordnet().people, 3) if other[1] != role and other[0] != name]
+    name, role = draw.of("more people", lambda: load_wordnet().people)
+    others = [other for other in draw.some("other people", lambda: load_wordnet().people, 3) if other[1] != role and other[0] != name]
     return {"role": role, **_choices(draw, name, [other for other, _ in others])}
 
 
 def surname(draw: Draws) -> Slots:
-    name, role = draw.of("surnames", lambda: wordnet().people)
+    name, role = draw.of("surnames", lambda: load_wordnet().people)
     first, _, last = name.rpartition(" ")
     return {"first": first, "role": role, "initial": last[0], "answer": last}
 
@@ -195,18 +195,22 @@ def place(draw: Draws) -> Slots:
 
 @cache
 def _places_somewhere() -> list[list[str]]:
-    return [place for place in wordnet().places if place[2]]
+    return [place for place in load_wordnet().places if place[2]]
 
 
 def which_place(draw: Draws) -> Slots:
-    name, what, _ = draw.of("more places", lambda: wordnet().places)
-    others = [other for other, kind, _ in draw.some("other places", lambda: wordnet().places, 4) if _settled(kind) != _settled(what)]
+    name, what, _ = draw.of("more places", lambda: load_wordnet().places)
+    others = [
+        other
+        for other, kind, _ in draw.some("other places", lambda: load_wordnet().places, 4)
+        if _is_settlement(kind) != _is_settlement(what)
+    ]
     if not others:
         return which_place(draw)
     return {"what": what, **_choices(draw, name, others)}
 
 
-def _settled(what: str) -> bool:
+def _is_settlement(what: str) -> bool:
     return what in ("city", "town", "national capital", "state capital", "provincial capital", "state", "area", "neighborhood")
 
 
@@ -216,76 +220,76 @@ def what_place(draw: Draws) -> Slots:
 
 
 def capital(draw: Draws) -> Slots:
-    country, city = draw.of("capitals", lambda: read("world")["capitals"])
+    country, city = draw.of("capitals", lambda: read_word_list("world")["capitals"])
     return {"country": country, "answer": city}
 
 
 def capital_of(draw: Draws) -> Slots:
-    country, city = draw.of("countries", lambda: read("world")["capitals"])
+    country, city = draw.of("countries", lambda: read_word_list("world")["capitals"])
     return {"city": city, "answer": country}
 
 
 def state(draw: Draws) -> Slots:
-    state, city = draw.of("states", lambda: read("world")["states"])
+    state, city = draw.of("states", lambda: read_word_list("world")["states"])
     return {"state": state, "answer": city}
 
 
 def river(draw: Draws) -> Slots:
-    city, river = draw.of("rivers", lambda: read("world")["rivers"])
+    city, river = draw.of("rivers", lambda: read_word_list("world")["rivers"])
     return {"city": city, "answer": f"the {river}"}
 
 
 def border(draw: Draws) -> Slots:
-    country, neighbours = draw.of("borders", lambda: read("world")["borders"])
+    country, neighbours = draw.of("borders", lambda: read_word_list("world")["borders"])
     return {"country": country, "answer": draw.random.choice(neighbours)}
 
 
 def currency(draw: Draws) -> Slots:
-    country, currency = draw.of("currencies", lambda: read("world")["currencies"])
+    country, currency = draw.of("currencies", lambda: read_word_list("world")["currencies"])
     return {"country": country, "answer": f"the {currency}"}
 
 
 def element(draw: Draws) -> Slots:
-    name, symbol = draw.of("elements", lambda: read("world")["elements"])
+    name, symbol = draw.of("elements", lambda: read_word_list("world")["elements"])
     return {"element": name.lower(), "answer": symbol}
 
 
 def symbol(draw: Draws) -> Slots:
-    name, symbol = draw.of("symbols", lambda: read("world")["elements"])
-    number = [each for each, _ in read("world")["elements"]].index(name) + 1
+    name, symbol = draw.of("symbols", lambda: read_word_list("world")["elements"])
+    number = [each for each, _ in read_word_list("world")["elements"]].index(name) + 1
     return {"symbol": symbol, "number": str(number), "answer": name}
 
 
 def year(draw: Draws) -> Slots:
-    event, year = draw.of("years", lambda: read("world")["years"])
+    event, year = draw.of("years", lambda: read_word_list("world")["years"])
     return {"event": event, "answer": year}
 
 
 def earlier(draw: Draws) -> Slots:
-    one, two = draw.some("events", lambda: read("world")["years"], 2)
+    one, two = draw.some("events", lambda: read_word_list("world")["years"], 2)
     return {"one": one[0], "two": two[0], "answer": min(one, two, key=lambda event: int(event[1]))[0]}
 
 
 def weekday(draw: Draws) -> Slots:
     day = _day(draw)
-    return {"day": _said(day), "answer": f"{day:%A}"}
+    return {"day": _format_date(day), "answer": f"{day:%A}"}
 
 
 def days_later(draw: Draws) -> Slots:
     day, number = _day(draw), draw.random.randint(9, 400)
-    return {"day": _said(day), "number": str(number), "answer": _said(day + timedelta(number))}
+    return {"day": _format_date(day), "number": str(number), "answer": _format_date(day + timedelta(number))}
 
 
 def days_between(draw: Draws) -> Slots:
     day, number = _day(draw), draw.random.randint(9, 900)
-    return {"day": _said(day), "other": _said(day + timedelta(number)), "answer": f"{number} days"}
+    return {"day": _format_date(day), "other": _format_date(day + timedelta(number)), "answer": f"{number} days"}
 
 
 def _day(draw: Draws) -> date:
     return date(1801, 1, 1) + timedelta(draw.random.randrange(80_000))
 
 
-def _said(day: date) -> str:
+def _format_date(day: date) -> str:
     return f"{day.day} {day:%B} {day.year}"
 
 
@@ -316,7 +320,7 @@ def percent(draw: Draws) -> Slots:
 
 
 def unit(draw: Draws) -> Slots:
-    large, small, factor = draw.of("units", lambda: read("world")["units"])
+    large, small, factor = draw.of("units", lambda: read_word_list("world")["units"])
     number = draw.random.randint(2, 60)
     return {"number": str(number), "large": large, "small": small, "answer": f"{number * factor} {small}"}
 
@@ -354,12 +358,12 @@ def sequence(draw: Draws) -> Slots:
 
 def letters(draw: Draws) -> Slots:
     word = words_of(draw, 1)[0]
-    return {"letters": " ".join(draw.shuffled(word.upper())), "first": word[0].upper(), "answer": word}
+    return {"letters": " ".join(draw.shuffle(word.upper())), "first": word[0].upper(), "answer": word}
 
 
 def alphabet(draw: Draws) -> Slots:
     words = words_of(draw, draw.random.randint(2, 7))
-    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "answer": min(words)}
+    return {"choices": ", ".join(words), "choices_or": join_words(words, "or"), "answer": min(words)}
 
 
 def longest(draw: Draws) -> Slots:
@@ -367,7 +371,7 @@ def longest(draw: Draws) -> Slots:
     lengths = sorted(map(len, words))
     if lengths[-1] == lengths[-2]:
         return longest(draw)
-    return {"choices": ", ".join(words), "choices_or": listed(words, "or"), "answer": max(words, key=len)}
+    return {"choices": ", ".join(words), "choices_or": join_words(words, "or"), "answer": max(words, key=len)}
 
 
 def words_of(draw: Draws, number: int) -> list[str]:
@@ -377,10 +381,10 @@ def words_of(draw: Draws, number: int) -> list[str]:
 
 @cache
 def _words() -> list[str]:
-    facts = wordnet()
+    facts = load_wordnet()
     groups = [*(names for kinds in facts.kinds.values() for names in kinds.values()), *facts.similar.values(), *facts.ways.values()]
     words = chain.from_iterable([*groups, *facts.synonyms, *facts.pertaining, *facts.opposites])
-    return sorted(filter(str.isalpha, dict.fromkeys(words)))  # without a set: many of the words are in order already, and sorted fast
+    return sorted(filter(str.isalpha, dict.fromkeys(words)))  # not a set: many words are already in order, and Python sorts runs fast
 
 
 KINDS: Final[dict[str, Callable[[Draws], Slots]]] = {

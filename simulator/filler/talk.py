@@ -1,7 +1,7 @@
-"""The built-in source of filler: facts about the real world, small tasks, and talk about people who are in no test.
+"""The built-in source of filler: facts about the real world, small tasks, and small talk about people who are in no test.
 
-Its forms are in data/questions.json and data/talk.json; adding to them changes what seeds mean. Nothing is said about the user, because
-tests are about the user. Nobody here shares a name with anybody in a test: see tests/simulator/test_filler.py.
+The forms are in data/questions.json and data/talk.json. Adding to them changes the conversation of every seed. Nothing is about the user,
+because tests are about the user. No name here occurs in a test: see tests/simulator/test_filler.py.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from functools import cache, partial
 from itertools import accumulate
 from typing import Final, final
 
-from longspan.simulator.filler.draws import Draws, filled, read
+from longspan.simulator.filler.draws import Draws, fill_slots, read_word_list
 from longspan.simulator.filler.filler import Pair
 from longspan.simulator.filler.questions import KINDS
 from longspan.simulator.filler.tasks import TASKS
-from longspan.simulator.filler.wordnet import wordnet
+from longspan.simulator.filler.wordnet import load_wordnet
 
-__all__ = ["Talk", "line_of", "nearby"]
+__all__ = ["Talk", "line_of", "talk_nearby"]
 
 NEAR: Final = 0.12
-"""The share of questions that are near the topics of tests: other people's colours, names, jokes, errands."""
+"""The share of questions that are close to the topics of tests: other people's colours, names, jokes, errands."""
 ASKING: Final = 0.4
-"""The share of lines of chat that ask for something, a task or an answer, and get a reply."""
+"""The share of lines of chat that ask for a task or an answer, and get a reply."""
 
 STORIES: Final = 0.12
 """The share of lines of chat that are a short story."""
@@ -35,17 +35,17 @@ class Talk:
     def __init__(self, seed: int | str) -> None:
         self._seed = seed
 
-    def reseeded(self, seed: str) -> Talk:
+    def reseed(self, seed: str) -> Talk:
         return Talk(seed)
 
     def pairs(self) -> Iterator[Pair]:
         draw = Draws(f"{self._seed}/questions")
-        kinds = list(read("questions"))
-        weights = list(accumulate(weight for weight, _ in read("questions").values()))
+        kinds = list(read_word_list("questions"))
+        weights = list(accumulate(weight for weight, _ in read_word_list("questions").values()))
         near = _kinds("near")
         while True:
             if draw.random.random() < NEAR:
-                yield nearby(draw, draw.random.choice(near))
+                yield talk_nearby(draw, draw.random.choice(near))
             else:
                 yield _question(draw, draw.random.choices(kinds, cum_weights=weights)[0])
 
@@ -63,28 +63,28 @@ class Talk:
 
 
 def _kinds(section: str) -> list[str]:
-    return list(read("talk")[section])
+    return list(read_word_list("talk")[section])
 
 
 def _question(draw: Draws, kind: str) -> Pair:
-    _, forms = read("questions")[kind]
+    _, forms = read_word_list("questions")[kind]
     slots = KINDS[kind](draw)
     answer = slots["answer"]
-    return filled(draw.random.choice(forms), slots), filled("{answer}", {"answer": answer}) if answer.startswith("a ") else answer
+    return fill_slots(draw.random.choice(forms), slots), fill_slots("{answer}", {"answer": answer}) if answer.startswith("a ") else answer
 
 
-def nearby(draw: Draws, kind: str) -> Pair:
-    question, answer = draw.random.choice(read("talk")["near"][kind])
+def talk_nearby(draw: Draws, kind: str) -> Pair:
+    question, answer = draw.random.choice(read_word_list("talk")["near"][kind])
     slots = _Drawn(draw)
-    return filled(question, slots), filled(answer, slots)
+    return fill_slots(question, slots), fill_slots(answer, slots)
 
 
 def line_of(draw: Draws, kind: str) -> Pair:
-    return filled(draw.random.choice(read("talk")["chat"][kind]), _Drawn(draw)), ""
+    return fill_slots(draw.random.choice(read_word_list("talk")["chat"][kind]), _Drawn(draw)), ""
 
 
 class _Drawn(dict[str, str]):
-    """Slots that are drawn when first used: {town} and {town2} are two towns."""
+    """Slots that are drawn on first use: {town} and {town2} are two towns."""
 
     def __init__(self, draw: Draws) -> None:
         super().__init__()
@@ -120,9 +120,9 @@ def _number(draw: Draws, name: str) -> str:
 @cache
 def _list(name: str) -> list[str]:
     """Return the words that can fill a slot."""
-    facts = wordnet()
-    if name in read("talk")["kinds"]:
-        group, kinds = read("talk")["kinds"][name]
+    facts = load_wordnet()
+    if name in read_word_list("talk")["kinds"]:
+        group, kinds = read_word_list("talk")["kinds"][name]
         return sorted({word for kind in kinds for word in facts.kinds[group][kind]})
     if name == "thing":
         return sorted({word for words in facts.kinds["things"].values() for word in words})
@@ -134,5 +134,5 @@ def _list(name: str) -> list[str]:
         return [place for place, what, _ in facts.places if what in ("city", "town")]
     if name == "person":
         return [person for person, _ in facts.people]
-    words: list[str] = read("talk")["lists"][name]
+    words: list[str] = read_word_list("talk")["lists"][name]
     return words

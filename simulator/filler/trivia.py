@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import MAX_BYTES, read_packed
+from longspan.simulator.base.files.file_io import MAX_BYTES, read_packed
 from longspan.simulator.filler.filler import Pair
 
 __all__ = ["Trivia"]
@@ -22,7 +22,7 @@ REMEDY: Final = "use one of TriviaQA's question files with answers, as JSON or .
 
 @final
 class Trivia:
-    """The questions of a TriviaQA file in an order that depends on the seed, repeated in another order after the last.
+    """The questions of a TriviaQA file in an order that depends on the seed. After the last one, they repeat in another order.
 
     `path` is JSON, plain or gzipped: `{"Data": [{"Question": ..., "Answer": {"Value": ...}}, ...]}` as published, or with
     `"AnswerValue": ...` in place of the answer. Line breaks and control characters become spaces.
@@ -38,7 +38,7 @@ class Trivia:
         """The number of questions in the file."""
         return len(self._pairs)
 
-    def reseeded(self, seed: str) -> Trivia:
+    def reseed(self, seed: str) -> Trivia:
         again = copy(self)
         again._seed = seed
         return again

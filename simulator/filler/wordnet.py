@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, final
 
-from longspan.simulator.base.cache import cached
+from longspan.simulator.base.cache import read_or_make
 
-__all__ = ["WordNet", "wordnet"]
+__all__ = ["WordNet", "load_wordnet"]
 
 PACKED: Final = Path(__file__).parents[1] / "data" / "wordnet.xz"
 
@@ -21,10 +21,14 @@ PACKED: Final = Path(__file__).parents[1] / "data" / "wordnet.xz"
 class WordNet:
     """Words by their relations.
 
-    `kinds`: for each group, kinds of things and their members; nothing in one group is a member of a kind in another. `parts`, `members`,
-    `substances`: pairs of a part (member, substance) and its whole. `ways`: verbs, and ways to do what they say. `similar`: adjectives, and
-    others close in meaning. `pertaining`: pairs of an adjective and its noun, or an adverb and its adjective. `fields`: fields of
-    knowledge, and their terms. `people`: names and professions. `places`: names with their kind and location ("" if unknown).
+    - `kinds`: for each group, kinds of things and their members. Nothing in one group is a member of a kind in another.
+    - `parts`, `members`, `substances`: pairs of a part (member, substance) and its whole.
+    - `ways`: verbs, and specific ways to do what they mean.
+    - `similar`: adjectives, and others with a similar meaning.
+    - `pertaining`: pairs of an adjective and its noun, or an adverb and its adjective.
+    - `fields`: fields of knowledge, and their terms.
+    - `people`: names and professions.
+    - `places`: names with their kind and location ("" if unknown).
     """
 
     kinds: dict[str, dict[str, list[str]]]
@@ -42,12 +46,12 @@ class WordNet:
 
 
 @cache
-def wordnet() -> WordNet:
+def load_wordnet() -> WordNet:
     packed = PACKED.read_bytes()
-    return WordNet(**json.loads(cached(f"wordnet-{hashlib.sha256(packed).hexdigest()[:16]}.json", lambda: _unpacked(packed))))
+    return WordNet(**json.loads(read_or_make(f"wordnet-{hashlib.sha256(packed).hexdigest()[:16]}.json", lambda: _decompress(packed))))
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _decompress(packed: bytes) -> bytes:
     import lzma
 
     return lzma.decompress(packed)

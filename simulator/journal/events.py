@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from longspan.simulator.contract.script import Placement
-from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.suite.experiment import Experiment
 
 __all__ = [
     "Award",
@@ -29,7 +29,7 @@ __all__ = [
     "Snapshot",
     "Verdict",
     "as_json",
-    "parse",
+    "parse_event",
     "parse_json",
 ]
 
@@ -44,15 +44,15 @@ class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     measured: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
-    """Wall-clock measurements, flat. Only these may differ when a conversation is replayed."""
+    """Wall-clock measurements, without nesting. Only these may differ when a conversation is replayed."""
 
 
 @final
 class BranchPoint(BaseModel):
-    """The point where a conversation branches off another `conversation`, before turn `turn`.
+    """The point where a conversation branches off from another `conversation`: before turn `turn`.
 
-    `sum` is the checksum of the last line of that journal that both share, and covers all lines before. This is the journal's last line,
-    unless the branch is an experiment.
+    `sum` is the checksum of the last line that both share, and covers all lines before it. Unless the branch is an experiment, this is the
+    last line of the other journal.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,12 +64,12 @@ class BranchPoint(BaseModel):
 
 @final
 class Begin(_Event):
-    """The start of a conversation of the run called `run` (`Manifest.run_name`; None in runs of earlier versions).
+    """The start of a conversation. `run` is the run's name (`Manifest.run_name`), or None in runs of earlier versions.
 
-    `pace_s`: virtual seconds per turn. `format` is 1 in runs of 0.2.
+    `pace_s`: virtual seconds per turn. `format` is 1 in runs of version 0.2.
 
-    A branch's turns, positions and times continue from the end of its `trunk`; its journal has only its own events. The same holds for the
-    journal of an `experiment`, which branches off before the trunk's end.
+    A branch's turns, positions and times continue from the end of its `trunk`, and its journal has only its own events. The same is true of
+    an `experiment`, which branches off before the trunk's end.
     """
 
     type: Literal["begin"] = "begin"
@@ -88,12 +88,12 @@ class Begin(_Event):
 
 @final
 class Open(_Event):
-    """The start of a test at token `position`, with everything needed to grade it. `facts` is None if the expected answers are unknown.
+    """The start of a test at token `position`, with all that grading it needs. `facts` is None if the expected answers are unknown.
 
-    `trunk`: the test that tells the history behind this test's questions. `tags` and `counts` come from its script. Nothing is journaled
-    twice. If a test only tells a history, its `lines` are in the events of its turns, and this event has `lines_sha256` instead. For other
-    tests, `text_sha256` or `reply_sha256` replaces a long `text` or `reply`. A branch's event leaves out everything that its trunk's
-    contains (see `besides`).
+    `trunk`: the test that plays the history behind this test's questions. `tags` and `counts` come from its script. Nothing is journaled
+    twice. If a test only plays a history, its `lines` are in the events of its turns, and this event has `lines_sha256` instead. For other
+    tests, `text_sha256` or `reply_sha256` replaces a long `text` or `reply`. A branch's event omits all that its trunk's event contains
+    (see `besides`).
     """
 
     type: Literal["open"] = "open"
@@ -118,8 +118,8 @@ class Open(_Event):
     def besides(self, trunk: Open) -> Open:
         """Return the part of a branch's event that differs from its trunk's.
 
-        It lacks `skills` and `parameters`, which belong to the scenario. If the branch has all of the trunk's facts, or others in their
-        place, it has `own_facts` instead of the facts.
+        It lacks `skills` and `parameters`, which belong to the scenario. If the branch has all of the trunk's facts, possibly with other
+        values, it has `own_facts` instead of the facts.
         """
         leaves: dict[str, Any] = {"skills": [], "parameters": {}}
         if self.facts is not None and trunk.facts and self.facts.keys() >= trunk.facts.keys():
@@ -128,8 +128,10 @@ class Open(_Event):
         return self.model_copy(update=leaves)
 
     def with_trunk(self, trunk: Open) -> Open:
-        """Return the whole event of a branch, whose journal has only the part that differs from its trunk's. Raises ValueError if this
-        fails."""
+        """Return the whole event of a branch, whose journal has only the part that differs from its trunk's.
+
+        Raises ValueError if the trunk's test is of another scenario.
+        """
         if trunk.scenario != self.scenario:
             raise ValueError(f"test {self.test!r:.80} asks about {trunk.test!r:.80}, which is of another scenario")
         whole: dict[str, Any] = {"skills": self.skills or trunk.skills, "parameters": self.parameters or trunk.parameters}
@@ -138,7 +140,7 @@ class Open(_Event):
         return self.model_copy(update=whole)
 
     def ideal_replies(self, messages: Iterable[Message]) -> dict[int, str]:
-        """Return the ideal replies to a scripted test's questions, by turn. `messages` are the test's own, in order."""
+        """Return the ideal replies to a scripted test's questions by turn. `messages` are the test's own, in order."""
         pairs = zip(self.lines, messages, strict=False)
         return {
             message.turn: ideal
@@ -151,9 +153,9 @@ class Open(_Event):
 class Message(_Event):
     """The user's message of turn `turn`: `tokens` tokens, starting at token `start`. Written before the agent is asked.
 
-    `dealt`: the charged tokens before it, the same for every agent (see `conductor.CHARGE`). It is None in runs of 0.2, whose schedule
-    followed the agent's replies. `test` is None for the opening and for filler, except filler in the place of a test that ended early.
-    `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
+    `dealt`: the charged tokens before it, which are the same for every agent (see `conductor.CHARGE`). It is None in runs of version 0.2,
+    whose schedule depended on the agent's replies. `test` is None for the opening and for filler, except filler in the place of a test that
+    ended early. `needle`: later questions may need it. `needs`: the turns of the needles that a question needs.
     """
 
     type: Literal["message"] = "message"
@@ -171,18 +173,18 @@ class Message(_Event):
 
     @property
     def charged(self) -> int:
-        """The charged position of its start; the measured one in runs of 0.2."""
+        """The charged position of its start, or the actual one in runs of version 0.2."""
         return self.start if self.dealt is None else self.dealt
 
 
 @final
 class Reply(_Event):
-    """The reply of turn `turn`, ending at token `end`. `asked` is False if the reply was added to the agent's history without asking it;
-    the other fields then record that cost.
+    """The reply of turn `turn`, ending at token `end`. If `asked` is False, the turn was added to the agent's history without asking it,
+    and the other fields record the cost of that.
 
-    `usage` counts the agent's tokens, `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in dollars,
-    None if its price is unknown. `repeated` is True if the agent may have received the turn twice, because the first reply was lost in a
-    crash. `refused` is True if the agent's model refused to answer.
+    `usage` counts the agent's tokens, and `besides` the tokens of other models that it called. `cost_usd` is the cost of each part in
+    dollars, None if its price is unknown. `repeated`: the agent may have received the turn twice, because a crash lost its first reply.
+    `refused`: the agent's model refused to answer.
     """
 
     type: Literal["reply"] = "reply"
@@ -201,7 +203,7 @@ class Reply(_Event):
 
 @final
 class Jump(_Event):
-    """A jump of the virtual clock, for a test that waits for a time or tells a past turn of that date."""
+    """A jump of the virtual clock, for a test that waits for a time or plays a past turn of that date."""
 
     type: Literal["jump"] = "jump"
     test: str
@@ -210,9 +212,9 @@ class Jump(_Event):
 
 @final
 class Night(_Event):
-    """A night before turn `turn`: the virtual clock jumps to the next morning. Only runs with nights have any.
+    """A night before turn `turn`: the virtual clock jumps to the next morning. Occurs only in runs with nights.
 
-    `consolidated`: the agent has `consolidate`, and ran it. Its cost is recorded as for a reply; `trace` lists the memories written.
+    `consolidated`: the agent has `consolidate`, and ran it. Its cost is recorded as for a reply, and `trace` lists the memories written.
     `measured` has the size of the agent's memory in bytes, `bytes_before` and `bytes_after`, if the agent can save.
     """
 
@@ -228,9 +230,9 @@ class Night(_Event):
 
 @final
 class Settled(_Event):
-    """The point where the agent's memory contains everything before turn `turn`, and the branches begin.
+    """The point where the agent's memory has all turns before turn `turn`, and the branches begin.
 
-    Only the trunk of an agent that reports this cost has the event. It records the rest of the cost of adding, in the form of a reply's.
+    Occurs only in the trunk of an agent that reports this cost. It records the remaining cost of adding turns, in the same form as a reply.
     """
 
     type: Literal["settled"] = "settled"
@@ -278,8 +280,11 @@ class Snapshot(_Event):
 
 @final
 class End(_Event):
-    """The end of a test, when all of its outline has been said or filled. `watched`: the turns it watched. `stopped`: it ended
-    before its last segment. In runs of 0.2 it comes as soon as the test ends, and not at all after an error."""
+    """The end of a test, when all of its outline has been said or filled. `watched`: the turns that it watched. `stopped`: it ended before
+    its last segment.
+
+    In runs of version 0.2, the event comes as soon as the test ends, and is missing after an error.
+    """
 
     type: Literal["end"] = "end"
     test: str
@@ -289,7 +294,7 @@ class End(_Event):
 
 @final
 class ScenarioError(_Event):
-    """The error that a test raised. Its places in the conversation are filled; its end comes when they are over."""
+    """An error that a test raised. Filler takes its places in the conversation, and its `End` follows after them."""
 
     type: Literal["scenario_error"] = "scenario_error"
     test: str
@@ -313,7 +318,7 @@ Event = Annotated[
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 
-def parse(entry: Any) -> Event:
+def parse_event(entry: Any) -> Event:
     """Parse a journal line that was decoded from JSON and has no `seq`. Raises pydantic.ValidationError."""
     return _EVENTS.validate_python(entry)
 
@@ -324,8 +329,10 @@ def parse_json(line: bytes) -> Event:
 
 
 def as_json(event: Event) -> bytes:
-    """Return an event as JSON, without `measured` and fields that are None. A branch's event also lacks the fields of its trunk's. Raises
-    ValueError for text that is not valid Unicode."""
+    """Return an event as JSON, without `measured` and fields that are None. A branch's event also lacks fields that its trunk's event has.
+
+    Raises ValueError for text that is not valid Unicode.
+    """
     left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
     if isinstance(event, Open) and event.trunk is not None:
         left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
@@ -340,5 +347,5 @@ def _says(line: Mapping[str, Any], text: str) -> bool:
 
 
 def _same(one: object, other: object) -> bool:
-    """Return whether two values are the same as JSON, where 1 is neither 1.0 nor true."""
+    """Return whether two values have the same JSON. In JSON, 1, 1.0 and true are different."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

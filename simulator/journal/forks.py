@@ -1,4 +1,4 @@
-"""Where an experiment diverges from the conversation whose beginning it shares."""
+"""Finds where an experiment diverges from the conversation that it shares its beginning with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import final
 
 from longspan.simulator.journal.events import BranchPoint, Message, Night, Reply
-from longspan.simulator.journal.experiment import Experiment
-from longspan.simulator.journal.journal import Shared, read_lines
+from longspan.simulator.journal.journal import SharedPrefix, read_lines
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
+from longspan.simulator.suite.experiment import Experiment
 
 __all__ = ["Fork", "fork_of"]
 
@@ -21,27 +21,29 @@ __all__ = ["Fork", "fork_of"]
 class Fork:
     """The branch point of an `experiment`, and the part that it shares with the other conversation.
 
-    In a lesion, only the test's questions are asked. `said`: the replies to all other turns from the branch point on, by turn. `nights`:
-    the turns that follow a night when the agent worked. `since`: the first turn that the agent knows when it is first asked.
+    In a lesion, the agent answers only the test's questions. `said`: the recorded replies to all other turns from the branch point on, by
+    turn. `nights`: the turns after a night when the agent worked. `since`: the first turn that the agent knows at the first question.
     """
 
     experiment: Experiment
     point: BranchPoint
-    shared: Shared
+    shared: SharedPrefix
     said: Mapping[int, Reply] = field(default_factory=dict)
     nights: frozenset[int] = frozenset()
     since: int = 0
 
     def gives(self, message: Message) -> Reply | None:
-        """Return the recorded reply to a message; None if the agent is asked."""
+        """Return the recorded reply to a message, or None if the agent must answer it."""
         if message.test == self.experiment.test and message.kind == "question":
             return None
         return self.said.get(message.turn)
 
-    def known(self, starts: Sequence[int], start: int) -> int:
-        """Return the first turn that a lesion's agent knows when it is asked at position `start`. `starts`: the positions where the turns
-        before it start."""
-        return _known(self.experiment, starts, start)
+    def first_known_turn(self, starts: Sequence[int], start: int) -> int:
+        """Return the first turn that a lesion's agent knows when it is asked at token `start`.
+
+        `starts`: the positions where the turns before it start.
+        """
+        return _first_known_turn(self.experiment, starts, start)
 
 
 def fork_of(experiment: Experiment, journal: Path) -> Fork:
@@ -73,12 +75,12 @@ def fork_of(experiment: Experiment, journal: Path) -> Fork:
         elif isinstance(event, Night) and event.consolidated:
             nights.add(event.turn)
     number, turn = before or (len(lines), transcript.turns)
-    since = _known(experiment, starts, starts[turn]) if experiment.kind == "lesion" and before is not None else 0
+    since = _first_known_turn(experiment, starts, starts[turn]) if experiment.kind == "lesion" and before is not None else 0
     point = BranchPoint(conversation=experiment.conversation, turn=turn, sum=sums[number - 1])
-    return Fork(experiment, point, Shared(journal, lines[1:number]), said, frozenset(nights), since)
+    return Fork(experiment, point, SharedPrefix(journal, lines[1:number]), said, frozenset(nights), since)
 
 
-def _known(experiment: Experiment, starts: Sequence[int], start: int) -> int:
+def _first_known_turn(experiment: Experiment, starts: Sequence[int], start: int) -> int:
     return bisect_left(starts, start - (experiment.tokens or 0))
 
 

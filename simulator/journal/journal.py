@@ -1,4 +1,4 @@
-"""The journal: one JSON object per line, with `seq` counting up by one, written before the next step is taken."""
+"""The journal: one JSON object per line, with `seq` counting up by one. Each line is written before the next step is taken."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.base.errors import DamageError, JournalError, ReplayError, StoppedError
-from longspan.simulator.files.folders import open_file
-from longspan.simulator.files.json_lines import cut_torn
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.packed import is_packed, open_journal
+from longspan.simulator.base.files.folders import open_file
+from longspan.simulator.base.files.json_lines import cut_torn
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.files.packed import is_packed, open_journal
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import REMEDY, JournalLines, as_line, fields_of, parse_line
 
-__all__ = ["Journal", "Shared", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
+__all__ = ["Journal", "SharedPrefix", "check_journal", "is_closed", "last_sum", "read_journal", "read_lines", "read_shared"]
 
 E = TypeVar("E", bound=events.Event)
 
 MAX_LINE_BYTES: Final = 2**30
-"""The maximum bytes of a line; a longer one cannot be an event."""
+"""The most bytes of a line. A longer line cannot be an event."""
 
 MAX_CLOSE_BYTES: Final = 1000
-"""An upper bound on the bytes in the line of a Close event."""
+"""An upper bound on the bytes of a Close event's line."""
 
 
 def read_journal(path: Path, owner: Owner | None = None) -> Iterator[events.Event]:
     """Yield the events of a journal in order, without an incomplete last line.
 
     `owner`: the run and the conversation that the journal must belong to, if known. Raises DamageError at a line that was changed, and
-    JournalError if the file cannot be read or belongs to another.
+    JournalError if the file cannot be read or belongs to another run or conversation.
     """
     lines = JournalLines(path, owner)
     for line in _complete_lines(path):
@@ -50,18 +50,18 @@ def read_lines(path: Path, owner: Owner | None = None) -> Iterator[tuple[bytes, 
 def read_shared(path: Path, sum: str, owner: Owner) -> Iterator[events.Event]:
     """Yield the part of the journal at `path` that a branch shares: the events after the first, up to the line with this checksum.
 
-    Raises JournalError if there is no such line, and as `read_journal` does.
+    Raises as `read_journal` does, and JournalError if there is no such line.
     """
     for _, event, reached in read_lines(path, owner):
         if not isinstance(event, events.Begin):
             yield event
         if reached == sum:
             return
-    raise JournalError(f"{path}: it is not as it was when another conversation branched from it: restore both from a copy")
+    raise JournalError(f"{path}: changed after another conversation branched from it; restore both from a copy")
 
 
 def check_journal(path: Path, owner: Owner | None = None) -> None:
-    """Check the checksums of a journal's lines. Raises as `read_journal` does."""
+    """Verify the checksums of a journal's lines. Raises as `read_journal` does."""
     lines = JournalLines(path, owner)
     for line in _complete_lines(path):
         lines.check(line)
@@ -73,13 +73,13 @@ def is_closed(path: Path) -> bool:
 
 
 def last_sum(path: Path) -> str | None:
-    """Return the checksum of a closed journal's last line; None if the journal is not closed. Raises JournalError if it cannot be read."""
+    """Return the checksum of a closed journal's last line, or None if it is not closed. Raises JournalError if it cannot be read."""
     close = _close(path)
     return str(close.get("sum")) if close is not None else None
 
 
 def _close(path: Path) -> dict[str, Any] | None:
-    """Return the fields of the Close event at the end of a journal, if there is one. Raises JournalError if it cannot be read."""
+    """Return the fields of the Close event at the end of a journal, or None. Raises JournalError if it cannot be read."""
     try:
         with open_journal(path) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_CLOSE_BYTES))
@@ -110,7 +110,7 @@ def _complete_lines(path: Path) -> Iterator[bytes]:
 
 
 @final
-class Shared(NamedTuple):
+class SharedPrefix(NamedTuple):
     """The lines, after the first, that a branch shares with the journal at `path`."""
 
     path: Path
@@ -119,32 +119,32 @@ class Shared(NamedTuple):
 
 @final
 class Journal:
-    """A journal being written. An existing journal is first replayed.
+    """A journal being written. An existing journal is replayed first.
 
-    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `recorded` returns the recorded event,
-    such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a crash, was
-    cut off. With `replay_only`, nothing is written, and StoppedError is raised at the end of the journal.
+    While `replaying`, `write` compares the event with the recorded one instead of writing it, and `read_recorded` returns the recorded
+    event, such as the agent's reply. So playing, resuming and replaying share one code path. `torn`: an incomplete last line, left by a
+    crash, was cut off. With `replay_only`, nothing is written, and StoppedError is raised at the end of the journal.
 
-    `shared`: another journal's events, which follow the first event. They are replayed too, and not written to this journal.
+    `shared`: another journal's events, which follow the first event. They are replayed too, but not written to this journal.
 
     `owner`: the run and the conversation that an existing journal must belong to. Raises JournalError if it belongs to another.
     """
 
-    def __init__(self, path: Path, *, replay_only: bool = False, shared: Shared | None = None, owner: Owner | None = None) -> None:
+    def __init__(self, path: Path, *, replay_only: bool = False, shared: SharedPrefix | None = None, owner: Owner | None = None) -> None:
         self.path = path
         self.seq = 0
         self.torn = False
         self._recorded: list[bytes] = []
         self._lines = JournalLines(path, owner)
-        self._shared = shared or Shared(path)
-        self._again = 0  # how many of the shared lines have been replayed
+        self._shared = shared or SharedPrefix(path)
+        self._again = 0  # the number of shared lines replayed so far
         try:
             for line in _complete_lines(path) if path.exists() else ():
                 self._lines.check(line)
                 self._recorded.append(line)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._replay_only = replay_only or is_packed(path)  # only finished runs are packed, so nothing is added
-            # Unbuffered, so that an event leaves this process before the next step is taken.
+            self._replay_only = replay_only or is_packed(path)  # only the journals of finished runs are packed
+            # Unbuffered, so that an event has left this process before the next step is taken.
             self._file = open_file(path, "rb" if self._replay_only else "ab", buffering=0)
             if not self._replay_only:
                 self.torn = cut_torn(path)
@@ -164,20 +164,21 @@ class Journal:
 
     @property
     def sum(self) -> str:
-        """The checksum of the last line of the file, which covers all lines."""
+        """The checksum of the file's last line, which covers all lines."""
         return self._lines.sum
 
-    def recorded(self) -> events.Event | None:
-        """Return the recorded event at this position, or None after the last one. With `replay_only`, raises StoppedError there."""
+    def read_recorded(self) -> events.Event | None:
+        """Return the recorded event at this position, or None after the last one. With `replay_only`, raises StoppedError instead of
+        None."""
         if self.shares:
             return parse_line(self._shared.lines[self._again], self._again + 1, self._shared.path)
         if self._replay_only and not self.replaying:
             raise self._end()
         return parse_line(self._recorded[self.seq], self.seq, self.path) if self.replaying else None
 
-    def recorded_as(self, kind: type[E]) -> E | None:
-        """Return the recorded event at this position, which must be of a `kind`, as `recorded` does. Raises ReplayError if it is not."""
-        recorded = self.recorded()
+    def read_recorded_as(self, kind: type[E]) -> E | None:
+        """Return the recorded event at this position as `recorded` does. Raises ReplayError if it is not of this `kind`."""
+        recorded = self.read_recorded()
         if recorded is None or isinstance(recorded, kind):
             return recorded
         path, number = (self._shared.path, self._again + 1) if self.shares else (self.path, self.seq)
@@ -186,7 +187,7 @@ class Journal:
     def write(self, event: events.Event) -> None:
         """Append `event`, or compare it with the recorded one.
 
-        Raises ReplayError if it differs, JournalError if it cannot be written.
+        Raises ReplayError if it differs, and JournalError if it cannot be written.
         """
         if self.shares:
             self._again += 1
@@ -214,13 +215,13 @@ class Journal:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            # The file may now end with half a line: nothing may be written after it.
+            # The file may now end in the middle of a line. Nothing may be written after that.
             self._broken = JournalError(f"{self.path}: cannot write the journal: {error.strerror}")
             raise self._broken from error
         self._dirty = True
 
     def sync(self) -> None:
-        """Flush everything written to disk. May be called from another thread."""
+        """Sync everything written to disk. Thread-safe."""
         if self._broken is not None:
             raise self._broken
         if not self._dirty:
@@ -229,7 +230,7 @@ class Journal:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            # The kernel reports lost pages only once, so nothing written after this could be trusted.
+            # The kernel reports lost pages only once, so later syncs could succeed although data is missing.
             self._broken = JournalError(f"{self.path}: cannot sync the journal: {error.strerror}")
             raise self._broken from error
 
@@ -241,7 +242,7 @@ class Journal:
 
 
 def _compare(line: bytes, again: bytes, path: Path) -> None:
-    """Compare a recorded line and an event's as JSON, the form of the record. Raises ReplayError."""
+    """Compare a recorded line with an event's line, as JSON. Raises ReplayError if they differ."""
     recorded = fields_of(line)
     if recorded == again:
         return

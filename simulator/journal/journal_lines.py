@@ -1,4 +1,4 @@
-"""The lines of a journal, which get a checksum on writing and are checked on reading."""
+"""The lines of a journal. They get a checksum when written, which is verified when they are read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, final
 from pydantic import ValidationError
 
 from longspan.simulator.base.errors import DamageError, first_problem
-from longspan.simulator.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
-from longspan.simulator.files.owners import Owner
+from longspan.simulator.base.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.journal import events
 from longspan.simulator.journal.events import Begin
 
@@ -26,9 +26,9 @@ MEASURED: Final = b',"measured":'
 
 @final
 class JournalLines:
-    """The lines of the journal at `path`, written or read in order. `seq` is the next line's.
+    """The lines of the journal at `path`, written or read in order. `seq` is the number of the next line.
 
-    `owner`: the run and the conversation that the first line must name; None to skip that check.
+    `owner`: the run and the conversation that the first line must name, or None to skip that check.
     """
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
@@ -39,7 +39,7 @@ class JournalLines:
 
     @property
     def sum(self) -> str:
-        """The checksum of the last line, which covers all of them."""
+        """The checksum of the last line, which covers all lines."""
         return str(self._sum)
 
     def write(self, event: events.Event) -> bytes:
@@ -50,7 +50,7 @@ class JournalLines:
         return line
 
     def check(self, line: bytes) -> None:
-        """Check the next line's checksum, and the first line's run and conversation. Raises DamageError, and JournalError for others."""
+        """Verify the next line's checksum, and the owner in the first line. Raises DamageError, or JournalError for another owner."""
         try:
             self._sum.check(line, fields_of(line))
         except ChecksumError as error:
@@ -62,7 +62,7 @@ class JournalLines:
                 self._owner.compare(begin.run, begin.conversation, self._path, FOREIGN)
 
     def read(self, line: bytes) -> events.Event:
-        """Check the next line and return its event. Raises as `check` does."""
+        """Verify the next line and return its event. Raises as `check` does."""
         self.check(line)
         return parse_line(line, self.seq - 1, self._path)
 
@@ -73,7 +73,7 @@ def as_line(event: events.Event, seq: int) -> bytes:
 
 
 def fields_of(line: bytes) -> bytes:
-    """Return the beginning of a line that its checksum covers: all but `measured`, which is flat, and the checksum."""
+    """Return the part of a line that its checksum covers: everything before `measured`, which is never nested, and the checksum."""
     fields = line[:-SEAL_LENGTH]
     if fields.endswith(b"}"):
         at = fields.rfind(MEASURED + b"{")

@@ -1,4 +1,4 @@
-"""The events of a journal that is still being written."""
+"""Reads the events of a journal that is still being written."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.packed import is_packed, open_journal
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.files.packed import is_packed, open_journal
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal_lines import JournalLines
 
@@ -18,12 +18,12 @@ MAX_LINES: Final = 200
 """The most lines that one call of `JournalTail.read` reads."""
 
 MAX_LINE_BYTES: Final = 64 * 2**20
-"""Longer lines, in bytes, are not followed."""
+"""The longest line that is followed, in bytes."""
 
 
 @final
 class JournalTail:
-    """Follows a journal that is being written, from its beginning. `owner`: as in `JournalLines`."""
+    """Follows a journal that is being written, from its beginning. `owner` is as for `JournalLines`."""
 
     def __init__(self, path: Path, owner: Owner | None = None) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class JournalTail:
         self._lines = JournalLines(path, owner)
 
     def read(self) -> list[events.Event]:
-        """Return the next events, at most MAX_LINES; none if there is no complete new line.
+        """Return the next events, at most MAX_LINES, or an empty list if there is no new complete line.
 
         Raises JournalError for a damaged journal, and for the journal of another run or conversation.
         """

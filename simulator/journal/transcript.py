@@ -1,7 +1,7 @@
 """The transcript of a conversation: folds its events, one by one, into turns and tests.
 
-Results, reports and views are derived from it. Only this module examines the types of events. Other code that follows a conversation reacts
-to the changes that `Transcript.add` returns.
+Results, reports and views are derived from it. Only this module examines event types. Other code that follows a conversation reacts to the
+changes that `Transcript.add` returns.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A needle and a question that rests on it: their turns, and the tokens from the needle's end to the question.
+    """A needle and a question that relies on it: their turns, and the tokens from the needle's end to the question.
 
-    `tokens` counts the agent's replies at their actual length, `dealt` at the length charged to every agent; None in results of 0.2.
-    `seconds` is the virtual time between the two messages, and `nights` the number of midnights; None in results of 0.3.
-    Grading adds the fields of `Fate`, as far as the agent's traces report them, and the scenario's view of the needle (see
+    `tokens` counts the agent's replies with their actual length, and `dealt` with the length charged to every agent; it is None in results
+    of version 0.2. `seconds` is the virtual time between the two messages, and `nights` the number of midnights; both are None in results
+    of version 0.3. Grading adds the fields of `Fate`, as far as the agent's traces report them, and the scenario's view of the needle (see
     `Scenario.needed`): whether a right answer needs it, and, if one of several needles is enough, the number of that `choice`.
     """
 
@@ -42,7 +42,7 @@ class Evidence:
     dealt: int | None = None
     stored: bool | None = None
     retrieved: bool | None = None
-    echoed: Annotated[bool | None, Field(validation_alias=AliasChoices("echoed", "used"))] = None  # `used` in results of 0.3
+    echoed: Annotated[bool | None, Field(validation_alias=AliasChoices("echoed", "used"))] = None  # `used` in results of version 0.3
     rank: int | None = None
     forgotten: bool | None = None
     k: int | None = None
@@ -56,7 +56,7 @@ class Evidence:
 
 @final
 class PlayedTurn(NamedTuple):
-    """A message and its reply, None until it arrives. `jumps` and `nights` are those directly before the message."""
+    """A message and its reply, or None until it arrives. `jumps` and `nights` come directly before the message."""
 
     message: events.Message
     reply: events.Reply | None = None
@@ -69,23 +69,23 @@ class PlayedTurn(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """The time the reply took in seconds, None if unknown."""
+        """The seconds that the reply took, or None if unknown."""
         latency = (self.reply.measured or {}).get("latency_s") if self.reply is not None else None
         return float(latency) if is_finite(latency) else None
 
     @property
     def used(self) -> list[tuple[str, dict[str, int], float | None]]:
         """The parts (agent, embedder) with their usage and cost in dollars."""
-        return _used(self.reply) if self.reply is not None else []
+        return _usage_by_part(self.reply) if self.reply is not None else []
 
     @property
     def dollars(self) -> float | None:
-        """The cost of the reply in dollars, None if unknown."""
+        """The cost of the reply in dollars, or None if unknown."""
         costs = list((self.reply.cost_usd or {}).values()) if self.reply is not None else []
         return total_cost(costs) if costs else None
 
 
-def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
+def _usage_by_part(event: events.Reply | events.Night | events.Settled) -> list[tuple[str, dict[str, int], float | None]]:
     """Return the parts, each with its usage and its cost in dollars."""
     costs = event.cost_usd or {}
     parts: dict[str, dict[str, int]] = {part: {} for part in costs}  # some agents report cost but no tokens
@@ -98,10 +98,10 @@ def _used(event: events.Reply | events.Night | events.Settled) -> list[tuple[str
 class PlayedTest:
     """A test as it was played.
 
-    `start`, `asked` and `until` are token positions: the start of its first line, and the start and the end of its last question. They are
-    None until then. `dealt`: the charged positions of `start` and `until`. `status` is "open", "played" or "scenario_error"; in the last
-    case `error` is the message. `refused`: the number of its messages that got a refusal. `unanswered`: the number of its questions whose
-    reply is not an answer. `again`: its last question, repeated after its farewell, with the reply.
+    `start`, `asked` and `until` are token positions: the start of its first line, and the start and end of its last question. They are None
+    until then. `dealt`: the charged positions of `start` and `until`. `status` is "open", "played" or "scenario_error", with the message in
+    `error`. `refused`: how many of its messages got a refusal. `unanswered`: how many of its questions got a reply that is not an answer.
+    `again`: its last question, repeated after its farewell, with the reply.
     """
 
     definition: events.Open
@@ -129,21 +129,21 @@ class PlayedTest:
 
     @property
     def unjudged(self) -> str | None:
-        """Why a judge that it waited for failed; None if none failed."""
+        """The reason why a judge that the test waited for failed, or None if none did."""
         return next((verdict.why for verdict in reversed(self.verdicts) if verdict.failed), None)
 
     @property
     def span_dealt(self) -> int:
-        """Charged tokens from the start of its first line to the end of its last question (0 before it asks one)."""
+        """The charged tokens from the start of its first line to the end of its last question, or 0 without a question."""
         return 0 if self.dealt is None or self.until is None else self.dealt[1] - self.dealt[0]
 
     @property
     def span_used(self) -> int:
-        """Tokens from the start of its first line to the end of its last question (0 before it asks one)."""
+        """The actual tokens from the start of its first line to the end of its last question, or 0 without a question."""
         return 0 if self.start is None or self.until is None else self.until - self.start
 
     def exempt(self) -> str | None:
-        """Return why `at_distance` does not apply to the test, or None if it does."""
+        """Return the reason why `at_distance` does not apply to the test, or None if it does."""
         if self.definition.alone:
             return "alone"
         if self.isolated:
@@ -154,14 +154,14 @@ class PlayedTest:
 
     @property
     def tells(self) -> bool:
-        """Whether it only tells a history for others' questions, and is not graded."""
-        lines = self.definition.lines  # in runs of 0.3, the event of a test that only tells has its lines
+        """Whether the test only plays a history for other tests' questions, and is not graded."""
+        lines = self.definition.lines  # in runs of version 0.3, the event of a test that only plays a history has its lines
         told = self.definition.lines_sha256 is not None or (bool(lines) and all("reply" in line for line in lines))
         return self.definition.alone and told
 
     @property
     def told(self) -> bool:
-        """Whether it is played in a told history's conversation: it tells the history, or asks about it."""
+        """Whether the test belongs to a history's conversation: it plays the history, or asks about it."""
         definition = self.definition
         return (
             self.tells
@@ -170,32 +170,33 @@ class PlayedTest:
         )
 
     def certified(self, span: int) -> bool | None:
-        """Return whether it kept its span, in charged tokens. A test with its own conversation has no span to keep. None for a test about a
-        told history, whose length is given."""
+        """Return whether the test kept its span, in charged tokens. A test with its own conversation has no span to keep.
+
+        Returns None for a test about a history: the history's length is given.
+        """
         if self.told:
             return None
         return self.until is not None and (self.definition.alone or self.span_dealt <= span)
 
     def at_distance(self, span: int) -> bool:
-        """Return whether its last question began at 0.9 of the span or later, in charged tokens, or the test is exempt (see
-        `exempt`)."""
+        """Return whether its last question began at 0.9 of the span or later, in charged tokens. True for exempt tests (see `exempt`)."""
         if self.exempt():
             return True
         return self.asked is not None and self.until is not None and self.span_dealt - (self.until - self.asked) >= LAST * span
 
 
 class _End(NamedTuple):
-    """The position where a message ends, in tokens as said and as charged."""
+    """The position where a message ends, in actual and in charged tokens."""
 
     said: int
     dealt: int
 
 
 @final
-class _Continued(Generic[T]):
+class _BranchItems(Generic[T]):
     """A trunk's items, followed by a branch's. The trunk's are not copied, because a long history may have thousands of branches."""
 
-    def __init__(self, trunk: _Continued[T] | None) -> None:
+    def __init__(self, trunk: _BranchItems[T] | None) -> None:
         self._trunk = trunk
         self._first = 0 if trunk is None else len(trunk)
         self._own: list[T] = []
@@ -211,22 +212,22 @@ class _Continued(Generic[T]):
 
 
 Change = PlayedTurn | PlayedTest | None
-"""The change that an event made. A turn began (no reply yet) or was completed, or a test opened or ended (see its status)."""
+"""The change that an event made: a turn began (no reply yet) or was completed, or a test opened or ended (see its status)."""
 
 
 @final
 class Transcript:
     """The state of a conversation after the events added so far. Its results are derived from this.
 
-    A branch continues from its `trunk`: turns, positions and history are counted from the trunk's beginning, and everything else from the
-    branch's. `before` and `before_tokens` are the trunk's turns and tokens; 0 without a trunk. An experiment begins with `shared` events of
-    another conversation. Their turns and tokens are in `before` and `before_tokens`, and their costs and refusals are not counted.
+    A branch continues from its `trunk`: turns, positions and history count from the trunk's beginning, all else from the branch's. `before`
+    and `before_tokens` are the trunk's turns and tokens, or 0. An experiment begins with `shared` events of another conversation. Their
+    turns and tokens are in `before` and `before_tokens`; their costs and refusals are not counted.
 
-    `events` is the number of events added. `history` has the turns with a reply; `waiting` is the turn without one yet. `tests` are by id,
-    in the order they opened; `open` has the ids of tests that have not ended. `turns`, `tokens`, `filler_tokens` and `refused` (refusals)
-    are totals so far; `now` is virtual time. `steps` counts pairs of consecutive test messages, `switches` the pairs of different tests
-    (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests summed over the `spoken` test messages.
-    `used` is the usage and cost in dollars of each part, reply by reply, including the `nights` that have passed.
+    `events` is the number of events added. `history` has the turns with a reply, and `waiting` is the turn without one. `tests` are by id,
+    in the order they opened; `open` lists the ids of tests that have not ended. `turns`, `tokens`, `filler_tokens` and `refused` (refusals)
+    are totals so far. `now` is virtual time. `steps` counts pairs of consecutive test messages, and `switches` the pairs from different
+    tests (without uninterrupted scenarios, filler and the opening). `crowd` is the number of open tests, summed over the `spoken` test
+    messages. `used` is the usage and cost in dollars of each part, reply by reply, including past `nights`.
     """
 
     def __init__(self, trunk: Transcript | None = None) -> None:
@@ -239,8 +240,8 @@ class Transcript:
         self.now: datetime | None = None
         self.open: list[str] = []
         self.waiting: PlayedTurn | None = None
-        self.history: _Continued[Exchange] = _Continued(trunk.history if trunk is not None else None)
-        self._ends: _Continued[_End] = _Continued(trunk._ends if trunk is not None else None)
+        self.history: _BranchItems[Exchange] = _BranchItems(trunk.history if trunk is not None else None)
+        self._ends: _BranchItems[_End] = _BranchItems(trunk._ends if trunk is not None else None)
         self.before = self.before_tokens = self.shared = 0
         if trunk is not None:
             self.before = self.turns = trunk.turns
@@ -260,7 +261,7 @@ class Transcript:
         return transcript
 
     def add(self, event: events.Event) -> Change:
-        """Add the next event. Raises JournalError if it contradicts those before."""
+        """Add the next event. Raises JournalError if it contradicts earlier events."""
         try:
             change = self._add(event)
         except (KeyError, IndexError, ValueError) as error:
@@ -279,7 +280,7 @@ class Transcript:
         return self.tokens - self.before_tokens
 
     def record(self, test: PlayedTest) -> Record:
-        """Return the record of a test for its grader, with as much of each reply as graders read."""
+        """Return the record of a test for its grader, with each reply cut to the part that graders read."""
         watched = [replace(self.history[number], asks=False, needle=False) for number in test.watched]
         return Record(tuple(test.exchanges), tuple(watched), tuple(test.awards)).readable()
 
@@ -301,11 +302,11 @@ class Transcript:
             case events.Begin():
                 raise ValueError("the conversation begins again")
             case events.Open():
-                return self._opened(event, self.begin)
+                return self._open_test(event, self.begin)
             case events.Message():
-                return self._asked(event)
+                return self._add_message(event)
             case events.Reply():
-                return self._replied(event)
+                return self._add_reply(event)
             case events.Jump():
                 self._open(event.test)
                 self.now = event.to
@@ -315,11 +316,11 @@ class Transcript:
                     raise ValueError(f"a night before turn {event.turn}, after {self.turns} others")
                 self.now = event.to
                 self.nights.append(event)
-                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
+                self.used.extend(_usage_by_part(event) if self._alone or self.begin.experiment is None else ())
             case events.Settled():
                 if event.turn != self.turns or self.waiting is not None:
                     raise ValueError(f"it settled before turn {event.turn}, after {self.turns} others")
-                self.used.extend(_used(event) if self._alone or self.begin.experiment is None else ())
+                self.used.extend(_usage_by_part(event) if self._alone or self.begin.experiment is None else ())
             case events.Award():
                 if event.turn >= self.turns:
                     raise ValueError(f"turn {event.turn} has not been played")
@@ -329,14 +330,14 @@ class Transcript:
             case events.End():
                 if any(not 0 <= turn < self.turns for turn in event.watched):
                     raise ValueError("it watched turns that have not been played")
-                test = self._ended(event.test)
+                test = self._end_test(event.test)
                 test.watched, test.stopped = event.watched, event.stopped
                 if test.status == "scenario_error":
                     return None
                 test.status = "played"
                 return test
             case events.ScenarioError():
-                test = self._open(event.test) if self.begin.format > 1 else self._ended(event.test)
+                test = self._open(event.test) if self.begin.format > 1 else self._end_test(event.test)
                 if test.status != "open":
                     raise ValueError(f"test {event.test!r:.80} fails again")
                 test.status, test.error = "scenario_error", event.error
@@ -372,26 +373,26 @@ class Transcript:
             raise ValueError(f"test {test!r:.80} is not open")
         return self.tests[test]
 
-    def _opened(self, event: events.Open, begin: events.Begin) -> PlayedTest:
+    def _open_test(self, event: events.Open, begin: events.Begin) -> PlayedTest:
         if event.test in self.tests:
             raise ValueError(f"test {event.test!r:.80} opens again")
         if event.trunk is not None:
-            event = event.with_trunk(self._opened_by(event.trunk))
+            event = event.with_trunk(self._find_opening(event.trunk))
         test = self.tests[event.test] = PlayedTest(event, begin.conversation, begin.isolated)
         self.open.append(event.test)
         return test
 
-    def _opened_by(self, id: str) -> events.Open:
-        """Return the opening event of the test that tells a history, in this conversation or the trunk."""
+    def _find_opening(self, id: str) -> events.Open:
+        """Return the opening event of the test that plays a history, in this conversation or the trunk."""
         tests = self.tests if self._trunk is None or id in self.tests else self._trunk.tests
         return tests[id].definition
 
-    def _ended(self, id: str) -> PlayedTest:
+    def _end_test(self, id: str) -> PlayedTest:
         test = self._open(id)
         self.open.remove(id)
         return test
 
-    def _asked(self, message: events.Message) -> PlayedTurn:
+    def _add_message(self, message: events.Message) -> PlayedTurn:
         if self.waiting is not None:
             raise ValueError(f"turn {self.waiting.number} has no reply")
         if message.turn != self.turns:
@@ -425,7 +426,7 @@ class Transcript:
                 test.evidence.append(Evidence(turn, message.turn, *distances, seconds=seconds, nights=nights))
 
     def _count_step(self, test: PlayedTest) -> None:
-        """Count a message of a test, or one in its place."""
+        """Count a message of a test, or filler in its place."""
         self.spoken += 1
         self.crowd += len(self.open)
         if not test.definition.uninterrupted:
@@ -433,7 +434,7 @@ class Transcript:
             self.switches += self._last not in (None, test.id)
             self._last = test.id
 
-    def _replied(self, reply: events.Reply) -> PlayedTurn:
+    def _add_reply(self, reply: events.Reply) -> PlayedTurn:
         if self.waiting is None:
             raise ValueError("a reply to nothing")
         if reply.turn != self.waiting.number:
@@ -464,7 +465,7 @@ class Transcripts(dict[str, Transcript]):
     """The transcripts of a run's conversations that have begun, by id."""
 
     def add(self, conversation: str, event: events.Event) -> Change:
-        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts earlier events."""
         transcript = self.get(conversation)
         if transcript is None:
             point = event.trunk if isinstance(event, events.Begin) else None

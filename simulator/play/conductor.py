@@ -1,7 +1,7 @@
 """The conductor: decides who speaks next, so that every test keeps its span with as little filler as possible.
 
-Its decisions follow from the tests, the span and the filler alone. A test is charged the figures in its outline, and an agent's reply a
-constant, so that every agent is dealt the same conversation. Positions are in charged tokens.
+Its decisions depend on the tests, the span and the filler alone. A test is charged the figures of its outline, and an agent's reply a
+constant, so every agent gets the same conversation. Positions are in charged tokens.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import GAP, LAST, Segment
 from longspan.simulator.play.look_ahead import Job, plays_out
 
-__all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "cost"]
+__all__ = ["CHARGE", "Conductor", "End", "Fill", "Phase", "Speak", "TestState", "segment_cost"]
 
 CHARGE: Final = 20
-"""The tokens charged for an agent's reply of any length (the medians of published logs range from 3 to 133)."""
+"""The tokens charged for an agent's reply of any length. In published logs, the medians range from 3 to 133."""
 SPARE: Final = 60
-"""The tokens of its span that a test plans to leave unused, because filler may be a little longer than the gap it fills."""
+"""The tokens of its span that a test plans to leave unused, because filler may be a little longer than the gap that it fills."""
 URGENT: Final = 0.1
-"""If a test's slack falls below this share of the span, a time jump is due."""
+"""The share of the span: a test with less slack is urgent, and may jump in time."""
 HURRIED: Final = 0.05
-"""If a test's slack falls below this share of the span, it may speak before others open."""
+"""The share of the span: a test with less slack may speak before others open."""
 CROWD: Final = 10.0
-"""An early placed test's needles, together with other tests' needles among them, may take this many times their own length."""
+"""How many times their own length an early placed test's needles may take, together with other tests' needles between them."""
 HEAVY: Final = 0.4
-"""A test that fills more than this share of its span is heavy: it opens before all others."""
+"""A test whose segments fill more than this share of its span is heavy, and opens before all others."""
 SHORT: Final = 60
-"""The number of tokens in a filler message that passes turns, not tokens."""
+"""The tokens of a filler message that only has to pass a turn."""
 
 
-def cost(segment: Segment) -> int:
-    """Return the tokens that a segment is charged."""
+def segment_cost(segment: Segment) -> int:
+    """Return the tokens charged for a segment."""
     return segment.tokens + segment.replies * CHARGE
 
 
@@ -54,10 +54,10 @@ class Phase(Enum):
 class TestState:
     """A test as the conductor sees it. Only the conductor changes it.
 
-    `said`: how many segments of `outline` have been said. `start`: the position of the first. The next one requires that `due`, `due_turn`
-    and `due_time` are reached. `due_turn` is infinite while the test watches until no other is left. `watching`: until `due_turn` it may
-    watch a bounded number of turns. `farewell`: the last segment of its outline once it has ended, if another test of its scenario is still
-    to come.
+    `said`: the number of segments of `outline` said so far. `start`: the position of the first. The next segment must wait for `due`,
+    `due_turn` and `due_time`. `due_turn` is infinite while the test watches until no other test is left. `watching`: until `due_turn` it
+    may watch a bounded number of turns. `farewell`: the last segment of its outline once it has ended, if another test of its scenario is
+    still to come.
     """
 
     test: Test
@@ -77,12 +77,12 @@ class TestState:
 
     @property
     def pending(self) -> bool:
-        """Whether it is open and has more to say that has a place in its span."""
+        """Whether the test is open and has more segments with a place in its span."""
         return self.phase is Phase.OPEN and self.said < len(self.outline) and self.due_turn < math.inf
 
 
 class Speak(NamedTuple):
-    """The test says its next segment; it opens if it was not open. `jump`: the virtual clock first jumps there."""
+    """The test says its next segment, and opens if it was not open. `jump`: the virtual clock first jumps there."""
 
     state: TestState
     jump: datetime | None = None
@@ -105,8 +105,8 @@ class Fill(NamedTuple):
 class Conductor:
     """Schedules tests over a conversation. Each test has `span` tokens from its first needle to its last question.
 
-    The caller asks for the `next` step, takes it, and reports it: `speaks` and `said`, `ends`, or `passes`. Without `paced` (an isolated
-    test, a history and the questions about it), waits for tokens end immediately, and tests open in the order given.
+    The caller asks for the `next` step, takes it, and reports it: `speaks` and `finish_segment`, `ends`, or `passes`. Without `paced` (an
+    isolated test, or a history with its questions), waits for tokens end immediately, and tests open in the given order.
     """
 
     def __init__(self, states: Iterable[TestState], span: int, *, paced: bool = True) -> None:
@@ -125,8 +125,11 @@ class Conductor:
             self._queues.setdefault(state.test.scenario.name, deque()).append(state)
 
     def _rank(self, state: TestState) -> tuple[int, bool, int]:
-        """Return a sort key for opening tests. Heavy ones come first, by their largest segment; the rest follow in the order they were
-        made. Tests said in one go come last, when most others are open."""
+        """Return a sort key for opening tests.
+
+        Heavy tests come first, by their largest segment. The rest follow in the order they were made. Tests with one segment come last,
+        when most others are open.
+        """
         heavy = sum(segment.tokens for segment in state.outline) > HEAVY * self.span
         weight = max(segment.tokens for segment in state.outline) if heavy else 0
         return -weight, len(state.outline) == 1, state.test.order
@@ -144,7 +147,7 @@ class Conductor:
     # Reports from the caller.
 
     def charges(self, tokens: int) -> None:
-        """Charge a turn of the current step. This decides nothing: after the step, the position follows from its outline."""
+        """Charge a turn of the current step. Affects no decision: after the step, its outline determines the position."""
         self._step += tokens
 
     def passes(self, tokens: int) -> None:
@@ -153,7 +156,7 @@ class Conductor:
         self._step = 0
 
     def speaks(self, state: TestState) -> Segment:
-        """Give a test the floor, and open it if it is not open. Return the segment that it is to say."""
+        """Give a test the floor, and open it if it is not open. Return the segment to say."""
         self._last = state
         if state.phase is Phase.QUEUED:
             scenario = state.test.scenario.name
@@ -165,10 +168,10 @@ class Conductor:
             self._open = sorted([*self._open, state], key=lambda state: state.test.order)
         return state.outline[state.said]
 
-    def said(self, state: TestState, *, turn: int, now: datetime) -> None:
-        """Take the floor back before turn number `turn` at virtual time `now`: the segment has been said."""
+    def finish_segment(self, state: TestState, *, turn: int, now: datetime) -> None:
+        """Take the floor back before turn number `turn` at virtual time `now`, after the segment has been said."""
         segment = state.outline[state.said]
-        self.position += cost(segment)
+        self.position += segment_cost(segment)
         self._step = 0
         state.said += 1
         if state.phase is Phase.LEAVING:
@@ -199,7 +202,7 @@ class Conductor:
             return End(state)
         if state := self._only(turn):
             return _speak(state, now)
-        watched = any(state.watching and turn < state.due_turn for state in self._open)  # the agent must be asked meanwhile
+        watched = any(state.watching and turn < state.due_turn for state in self._open)  # a watch counts only turns that the agent answers
         latest = {state: self._latest(state) for state in self._open if state.pending}
         urgent = {state for state, at in latest.items() if at <= self.position + URGENT * self.span}
         ready = [state for state in latest if state.due <= self.position and state.due_turn <= turn and not (watched and _tells(state))]
@@ -207,11 +210,11 @@ class Conductor:
         timely = [state for state in ready if state.due_time <= now or state in urgent]
         early = sorted((state for state in ready if state not in timely), key=lambda state: (state.due_time, state.test.order))
         hurried = any(latest[state] <= self.position + HURRIED * self.span for state in timely)
-        if not hurried and (state := self._opening(watched)):
+        if not hurried and (state := self._next_to_open(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_speak, timely), None):
             return _speak(state, now)
-        if hurried and (state := self._opening(watched)):
+        if hurried and (state := self._next_to_open(watched)):
             return _speak(state, now)
         if state := next(filter(self._may_say_farewell, self._open), None):
             return Speak(state)
@@ -219,17 +222,17 @@ class Conductor:
             return _speak(state, now)
         dues = [state.due for state in latest if state.due > self.position]
         if ready and not (dues and plays_out(min(dues), self._chains())):
-            return _speak((timely or early)[0], now)  # nothing fits any more, and waiting would make it worse
+            return _speak((timely or early)[0], now)  # not all spans can be kept any more, and waiting would make it worse
         return self._pass(turn, now, dues, watched)
 
     def _only(self, turn: int) -> TestState | None:
-        """Return the last remaining test if nothing keeps it waiting. This is a shortcut for histories of thousands of segments."""
+        """Return the last remaining test if nothing keeps it waiting. A shortcut for histories of thousands of segments."""
         if self._paced or self._queues or len(self._open) > 1:
             return None
         return next((state for state in self._open if state.pending and state.due_turn <= turn), None)
 
     def _pass(self, turn: int, now: datetime, dues: Sequence[int], asked: bool) -> Speak | End | Fill | None:
-        """Return the step when no test may speak: filler, the end of an unbounded watch, or None at the end."""
+        """Return the step if no test may speak: filler, the end of an unbounded watch, a farewell, or None at the end."""
         if asked or any(state.pending and turn < state.due_turn for state in self._open):
             return Fill(min([SHORT, *(due - self.position for due in dues)]), asked)
         if dues:
@@ -247,20 +250,20 @@ class Conductor:
 
     def _may_speak(self, state: TestState) -> bool:
         """Return whether everything else still fits after this test's next segment."""
-        return plays_out(self.position + cost(state.outline[state.said]), self._chains(without=state))
+        return plays_out(self.position + segment_cost(state.outline[state.said]), self._chains(without=state))
 
     def _may_say_farewell(self, state: TestState) -> bool:
         if state.phase is not Phase.LEAVING or state is self._last:
             return False
-        return plays_out(self.position + cost(state.outline[state.said]), self._chains())
+        return plays_out(self.position + segment_cost(state.outline[state.said]), self._chains())
 
-    def _opening(self, watched: bool) -> TestState | None:
+    def _next_to_open(self, watched: bool) -> TestState | None:
         """Return the test to open now, or one whose farewell must come first, or None if none may open.
 
         No test that begins with a past turn opens while a bounded number of turns is `watched`.
 
-        A scenario with more tests to come goes first. The longest queue decides the conversation's length, so shorter ones must not take
-        its room.
+        The scenario with the most tests left goes first. The longest queue determines the conversation's length, so shorter queues must not
+        take its room.
         """
         taken = frozenset[str]().union(*(state.topics for state in self._open if state.phase is Phase.OPEN))
         leaving = [state for state in self._open if state.phase is Phase.LEAVING]
@@ -270,16 +273,16 @@ class Conductor:
             if watched and _tells(state):
                 continue
             before = [other for other in leaving if state.topics & other.topics]
-            if self._may_open(state, self.position + sum(cost(other.outline[other.said]) for other in before)):
+            if self._may_open(state, self.position + sum(segment_cost(other.outline[other.said]) for other in before)):
                 return before[0] if before else state
         return None
 
     def _reopens_by(self, state: TestState) -> bool:
-        """Return whether the previous test of its scenario has taken nearly all of its span, or there is nothing else to wait for."""
+        """Return whether the previous test of its scenario has used nearly all of its span, or there is nothing else to wait for."""
         return self.position >= self._reopens.get(state.test.scenario.name, 0) or not any(other.pending for other in self._open)
 
     def _may_open(self, state: TestState, position: int) -> bool:
-        """Return whether every span can be kept when all remaining segments are played out on paper."""
+        """Return whether every span can be kept, by simulating all remaining segments."""
         if not any(other.pending for other in self._open):
             return True
         return plays_out(position, [*self._chains(), self._chain(state, 0, position)], first=True)
@@ -287,7 +290,7 @@ class Conductor:
     # The segments still to be said.
 
     def _chains(self, without: TestState | None = None) -> list[list[Job]]:
-        """Return the remaining jobs of each open test; for the test `without`, only the jobs after its next segment."""
+        """Return the remaining jobs of each open test. For the test `without`, only the jobs after its next segment."""
         return [
             self._chain(state, state.said + 1, state.start) if state is without else self._still(state)
             for state in self._open
@@ -295,7 +298,7 @@ class Conductor:
         ]
 
     def _still(self, state: TestState) -> list[Job]:
-        """Return the remaining jobs of an open test. They are cached until the test speaks, because every turn needs them."""
+        """Return the remaining jobs of an open test. Cached until the test speaks, because every turn needs them."""
         said, jobs = self._left.get(state, (-1, []))
         if said != state.said:
             jobs = self._chain(state, state.said, state.start)
@@ -303,18 +306,18 @@ class Conductor:
         return jobs
 
     def _chain(self, state: TestState, first: int, start: float) -> list[Job]:
-        """A test's segments from `first` on, in order; each deadline leaves room for the segments after it."""
+        """Return a test's segments from `first` on as jobs, in order. Each deadline leaves room for later segments."""
         deadline = start + self.span - SPARE + CHARGE  # a span ends with the last question, not with its reply
-        needed = sum(map(cost, state.outline))
+        needed = sum(map(segment_cost, state.outline))
         jobs = []
         for segment in reversed(state.outline[first:]):
-            if segment.by < 1:  # loosened so that other tests' needles fit in between
+            if segment.by < 1:  # an early deadline, relaxed so that other tests' needles fit in between
                 by = max(segment.by * self.span, min(CROWD * needed, (LAST - GAP) * self.span))
                 deadline = min(deadline, start + by)
             gap = segment.gap * self.span
-            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, cost(segment), gap))
-            deadline -= cost(segment) + gap
-            needed -= cost(segment)
+            jobs.append(Job(start + (segment.at or 0) * self.span, deadline, segment_cost(segment), gap))
+            deadline -= segment_cost(segment) + gap
+            needed -= segment_cost(segment)
         return jobs[::-1]
 
 

@@ -16,7 +16,7 @@ from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.clock import VirtualClock
 from longspan.simulator.base.errors import AgentError, JournalError, ReplayError, StoppedError
 from longspan.simulator.base.nights import morning_after
-from longspan.simulator.contract.graded_record import readable
+from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.contract.messages import Message, Turn
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Segment
@@ -27,9 +27,9 @@ from longspan.simulator.journal.forks import Fork
 from longspan.simulator.journal.journal import Journal
 from longspan.simulator.play.conductor import CHARGE, End, Fill, Phase, Speak, TestState
 from longspan.simulator.play.live_agent import LiveAgent
-from longspan.simulator.play.places import places
+from longspan.simulator.play.places import fill_places
 from longspan.simulator.play.positions import Positions, Trunk
-from longspan.simulator.play.respondents import Ready, Unanswered, respondent
+from longspan.simulator.play.respondents import PendingMessage, Ready, make_respondent
 from longspan.simulator.play.running_test import TestTask
 from longspan.simulator.play.setting import OPENING, Setting
 from longspan.simulator.play.twin import Replacements
@@ -37,18 +37,19 @@ from longspan.simulator.play.twin import Replacements
 __all__ = ["Conversation"]
 
 DISK: Final = trio.CapacityLimiter(4)
-"""The limit of threads that sync journals. It is separate, so that agents that block threads do not delay syncing."""
+"""The limiter for threads that sync journals. It is separate, so that agents that block threads cannot delay syncing."""
 
 SNAPSHOT_EVERY: Final = 100
 SNAPSHOT_SHARE: Final = 0.1
-"""The turns until the agent is saved if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
+"""The number of turns between snapshots if no test has ended: a minimum, and a share of all turns so far. Snapshots grow with the
 conversation, so with a fixed number, the time to save a long history would grow with its square."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """The user's next message, of `tokens` tokens. `ideal` is the reply of a perfect agent; a `ready` reply is not asked for."""
+    """The user's next message, of `tokens` tokens. `ideal` is the reply of a perfect agent. With a `ready` reply, the agent is not
+    asked."""
 
     kind: events.MessageKind
     text: str
@@ -61,17 +62,17 @@ class _Utterance:
 
     @property
     def charge(self) -> int:
-        """The tokens that the turn is charged."""
+        """The tokens charged for the turn."""
         return self.tokens + (self.ready.tokens if self.ready else CHARGE)
 
 
 def _turn_name(conversation: str) -> str:
-    """Return the prefix of a conversation's turn ids. Its own id may be a test's name, which the agent must not see."""
+    """Return the prefix of a conversation's turn ids. It is a hash, because the id may be a test's name, which the agent must not see."""
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
 
 
-def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
-    """Return the declaration that a request violates, after `said` turns of a segment; None if the segment declares the request."""
+def _find_undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str | None:
+    """Return the declaration that a request violates after `said` turns of a segment, or None if the segment declares the request."""
     if segment is None or said >= segment.turns:
         return "no message"
     tells = said < len(segment.told)
@@ -85,13 +86,14 @@ def _undeclared(request: Say | Tell, segment: Segment | None, said: int) -> str 
 
 @final
 class Conversation:
-    """Plays `tests` with `agent` and writes `journal`. `listener` is called with every event once it is in the journal. `before_turn` is
-    awaited before each turn.
+    """Plays `tests` with `agent` and writes `journal`.
 
-    A journal that already has events is replayed from the beginning, with its replies instead of the agent's. At its end, the agent catches
-    up and is asked from then on. `on_fault` is called when a test's error ends it, except in a replay. Its arguments are the test's id, the
-    error as journaled, and the exception. A branch continues from the end of its `trunk`. An experiment continues from its `fork` and ends
-    with its test; `journal` then includes the part that it shares with the other conversation.
+    `listener` is called with every event once it is in the journal. `before_turn` is awaited before each turn. `on_fault` is called when a
+    test's error ends it, except in a replay, with the test's id, the error as journaled, and the exception.
+
+    A journal that has events already is replayed from the beginning, with its replies instead of the agent's. At its end, the agent catches
+    up, and answers from then on. A branch continues from the end of its `trunk`. An experiment continues from its `fork` and ends with its
+    test; `journal` then includes the part that it shares with the other conversation.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class Conversation:
         self._count = setting.tokenizer.count
         self._trunk = trunk
         self._fork = fork
-        self._respondent = respondent(journal, agent, judge, fork, self._count)
+        self._respondent = make_respondent(journal, agent, judge, fork, self._count)
         self._replacements = Replacements(fork, setting.filler, self._count)
         self._conductor = setting.conductor(tests)
         self._positions = Positions(self._conductor, trunk)
@@ -140,7 +142,7 @@ class Conversation:
         return self._positions.turns
 
     def end(self) -> Trunk:
-        """Return the point where others branch off, once the conversation has been played to its end."""
+        """Return the point where others branch off. Call it once the conversation has been played to its end."""
         needles = {id: task.needles for id, task in self._tasks.items()}
         at = self._positions
         return Trunk(self._setting.id, at.turns, at.said, at.dealt, self.now, needles, self._opened, self._journal.sum)
@@ -152,15 +154,15 @@ class Conversation:
     async def play(self) -> None:
         """Play to the end.
 
-        Raises AgentError if the agent fails, JournalError if the journal cannot be written, ReplayError if it belongs to
-        another conversation, StoppedError after `stop`. After an error or a cancellation, the journal can be resumed.
+        Raises AgentError if the agent fails, JournalError if the journal cannot be written, ReplayError if the journal belongs to another
+        conversation, and StoppedError after `stop`. After an error or a cancellation, the journal can be resumed.
         """
         failure: BaseException | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._keep_synced)
             try:
                 await self._converse(nursery)
-            except Exception as error:  # raised after all tests have ended, and not in an exception group
+            except Exception as error:  # kept until all tests have ended, and raised outside of Trio's exception group
                 failure = error
             finally:
                 for task in self._tasks.values():
@@ -190,7 +192,7 @@ class Conversation:
         while step := self._conductor.next(self.turns, self.now):
             if self._nights.fall(self.turns, self._conductor.position):
                 await self._pass_night()
-                continue  # the next step may be a different one now
+                continue  # the night may change the next step
             match step:
                 case Speak(state, jump):
                     await self._give_floor(state, jump, nursery)
@@ -216,13 +218,13 @@ class Conversation:
     async def _keep_synced(self) -> None:
         while True:
             await trio.sleep(1)
-            with suppress(JournalError):  # the next write then raises it and ends the conversation
+            with suppress(JournalError):  # the next write raises it again and ends the conversation
                 await trio.to_thread.run_sync(self._journal.sync, limiter=DISK)
 
     # The floor.
 
     async def _give_floor(self, state: TestState, jump: datetime | None, nursery: trio.Nursery) -> None:
-        """Let a test say its next segment or its farewell. Filler, in the test's name, replaces any part that it leaves unsaid."""
+        """Let a test say its next segment or its farewell. Filler, in the test's name, replaces anything that it leaves unsaid."""
         test = state.test
         if jump is not None:
             self._jump(test, jump)
@@ -247,7 +249,7 @@ class Conversation:
                     self._jump(test, segment.told[number])
                     ready = Ready(place.reply, place.reply_tokens)
                 await self._exchange(_Utterance("filler", place.text, place.text_tokens, place.reply, test=test.id, ready=ready))
-        self._conductor.said(state, turn=self.turns, now=self.now)
+        self._conductor.finish_segment(state, turn=self.turns, now=self.now)
 
     async def _serve(self, task: TestTask, segment: Segment | None) -> int:
         """Serve a test's requests until it gives up the floor, or, after its last segment, until it ends.
@@ -262,7 +264,7 @@ class Conversation:
                     ready = Ready(request.reply, self._count(request.reply)) if isinstance(request, Tell) else None
                     text_tokens = self._count(request.text)
                     tokens = text_tokens + (ready.tokens if ready else 0)
-                    if problem := _undeclared(request, segment, said):
+                    if problem := _find_undeclared(request, segment, said):
                         await task.refuse(f"its outline declares {problem} here, got {request.text!r:.80}")
                     elif tokens > left:
                         await task.refuse(f"its outline declares {left} more tokens here, got {tokens} of {request.text!r:.80}")
@@ -273,14 +275,14 @@ class Conversation:
                     await task.resume(await self._verdict(task.test, request))
                 case Watch() as watch if watch.turn < self.turns:
                     await task.show(self._positions.turn(watch.turn))
-                case Watch() as watch if problem := self._unwatched(watch, segment, said):
+                case Watch() as watch if problem := self._reason_not_to_watch(watch, segment, said):
                     await task.refuse(problem)
                 case Wait() if segment is None:
                     await task.refuse("it waits, but its outline declares nothing after that")
                 case _:
                     return said
 
-    def _unwatched(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
+    def _reason_not_to_watch(self, watch: Watch, segment: Segment | None, said: int) -> str | None:
         """Return why a segment does not allow a watch, or None if it does. Turns that fill the test's empty places count as well."""
         declared = segment.watch if segment else 0
         if isinstance(declared, str):
@@ -296,10 +298,10 @@ class Conversation:
         if said < state.outline[state.said].turns and not (self._setting.alone or self._setting.isolated):
             *before, segment = state.outline[: state.said + 1]
             filled = sum(earlier.turns for earlier in before) + said
-            yield from islice(places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
+            yield from islice(fill_places(self._setting.filler, state.test.seed, [*before, segment]), filled, None)
 
     def _needles_of(self, test: str | None) -> Sequence[int]:
-        """Return the turns of the needles of a test that another branches off."""
+        """Return the turns of the needles of a test that another test branches off from."""
         if test is None:
             return ()
         return self._tasks[test].needles if test in self._tasks or self._trunk is None else self._trunk.needles[test]
@@ -316,13 +318,13 @@ class Conversation:
         self._write(opened if test.trunk is None else opened.besides(self._opened[test.trunk]))
 
     def _jump(self, test: Test, to: datetime | None) -> None:
-        """Move the clock to a test's time, unless that is past."""
+        """Move the clock forward to a test's time. Does nothing if that time has passed."""
         if to is not None and to > self.now:
             self._clock.jump(to)
             self._write(events.Jump(test=test.id, to=to))
 
     async def _say(self, task: TestTask, request: Say | Tell, tokens: int, ready: Ready | None) -> str:
-        """Say a line of `tokens` tokens, or tell a turn."""
+        """Say a line of `tokens` tokens, or play a past turn."""
         kind: events.MessageKind = "line"
         ideal, needs = "OK.", None
         if isinstance(request, Tell):
@@ -343,7 +345,7 @@ class Conversation:
         return turn.reply
 
     async def _pin(self, test: Test) -> None:
-        """Save the agent before the first needle of a test that others branch off there."""
+        """Save the agent before the first needle of a test that others branch off from there."""
         if test.id in self._unpinned:
             self._unpinned.remove(test.id)
             self._agent.pin()
@@ -364,8 +366,10 @@ class Conversation:
         return verdict
 
     def _write_events(self, task: TestTask) -> None:
-        """Journal a test's awards, and its error if it has failed. The test does not do this itself, so that a full disk does not count as
-        its error."""
+        """Journal a test's awards, and its error if it has failed.
+
+        The test does not do this itself: otherwise a full disk would count as an error of the test.
+        """
         for award in task.awards:
             self._write(award)
         task.awards.clear()
@@ -399,7 +403,7 @@ class Conversation:
     # Turns.
 
     async def _exchange(self, utterance: _Utterance) -> Turn:
-        """Play one turn: journal the message, ask the agent (or show it the ready reply), and journal the reply."""
+        """Play one turn: journal the message, get the agent's reply or pass on the ready one, and journal the reply."""
         if self._before_turn is not None:
             await self._before_turn()
         if self._save_due or self.turns - self._saved >= max(SNAPSHOT_EVERY, SNAPSHOT_SHARE * self.turns):
@@ -423,32 +427,32 @@ class Conversation:
             start=start,
             dealt=self._positions.dealt,
             sent_at=message.sent_at,
-            needs=utterance.needs and self._replacements.kept(utterance.needs),
+            needs=utterance.needs and self._replacements.keep_needles(utterance.needs),
         )
         again = self._journal.replaying
         self._write(sent)
         event = None
         try:
-            ideal = utterance.ideal if ready else await self._amended(utterance.ideal)
-            event = await self._respondent.reply(Unanswered(message, sent, ideal, ready, again))
+            ideal = utterance.ideal if ready else await self._amend_ideal(utterance.ideal)
+            event = await self._respondent.reply(PendingMessage(message, sent, ideal, ready, again))
             self._write(event)
-        except StoppedError:  # a limit is reached
+        except StoppedError:  # a spending limit is reached
             await self._save_progress()
             raise
         except MemoryError:
             size = f" of {len(event.text):,} characters" if event is not None else ""
             raise AgentError(
-                f"turn {number}: the memory is full: it has no room for the agent's reply{size}; limit how long replies may be, or give "
+                f"turn {number}: out of memory: no room for the agent's reply{size}; limit the length of replies, or give "
                 "longspan more memory, and resume the run"
             ) from None
-        turn = Turn(number, utterance.test, utterance.text, readable(event.text), message.sent_at, start, event.end, ready is None)
+        turn = Turn(number, utterance.test, utterance.text, readable_part(event.text), message.sent_at, start, event.end, ready is None)
         self._positions.add(turn, utterance.charge)
         self._clock.tick()
         await self._show(turn)
         return turn
 
     async def _pass_night(self) -> None:
-        """Let the agent consolidate its memory until the next morning, and journal that. Then save the agent."""
+        """Let the agent consolidate its memory until the next morning, and journal the night. The agent is then due for a snapshot."""
         morning = morning_after(self.now)
         self._clock.jump(morning)
         night = await self._respondent.night(self.turns, morning)
@@ -468,7 +472,7 @@ class Conversation:
             self._write(events.Snapshot(turn=self.turns))
 
     async def _save_progress(self) -> None:
-        """Save the progress before stopping, so that resuming pays for nothing again."""
+        """Save the progress before stopping, so that resuming pays for nothing twice."""
         await self._agent.save_progress()
         self._journal.sync()
 
@@ -479,7 +483,7 @@ class Conversation:
         tasks = [self._tasks[state.test.id] for state in self._conductor.open]
         return [(task, task.request) for task in tasks if isinstance(task.request, Watch)]
 
-    async def _amended(self, ideal: str) -> str:
+    async def _amend_ideal(self, ideal: str) -> str:
         """Return the current turn's ideal reply, as amended by watching tests."""
         for task, watch in self._watchers():
             if watch.amend is not None and watch.turn == self.turns:
@@ -489,12 +493,12 @@ class Conversation:
                     if not is_fault(error):
                         raise
                     task.fails(error)
-                    await task.cancelled()
+                    await task.cancel_and_wait()
                     self._write_events(task)
         return ideal
 
     async def _show(self, turn: Turn) -> None:
-        """Show a turn to the watching tests. They say their next messages and waits when they have the floor again."""
+        """Pass a turn to the tests that watch it. Their next messages and waits have to wait until they get the floor."""
         for task, watch in self._watchers():
             if watch.turn != turn.number:
                 continue

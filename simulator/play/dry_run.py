@@ -1,4 +1,4 @@
-"""A dry run: plays a conversation's schedule on paper to predict its length."""
+"""A dry run: simulates a conversation's schedule to predict its length."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Length", "dry_run"]
 
 @final
 class Length(NamedTuple):
-    """The length of a conversation: its charged tokens, and the number of turns that the agent is asked."""
+    """The length of a conversation: its charged tokens, and the number of turns that the agent answers."""
 
     tokens: int
     asked: int
 
 
 def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
-    """Estimate how long a conversation will be. Nothing is said, and filler is assumed to have exactly the requested tokens.
+    """Estimate the length of a conversation. Nothing is said, and filler is assumed to have exactly the requested tokens.
 
-    At large spans this takes a few hundredths of the time to play with an instant agent; at small ones, a tenth of a second.
+    At large spans this takes a few hundredths of the time to play with an instant agent. At small spans it takes a tenth of a second.
     """
     conductor = setting.conductor(tests)
     clock = VirtualClock(setting.starts_at, setting.pace)
@@ -48,7 +48,7 @@ def dry_run(setting: Setting, tests: Iterable[Test]) -> Length:
                     clock.jump(max(clock.now, date or clock.now))
                     clock.tick()
                 turns, asked = turns + segment.turns, asked + segment.replies
-                conductor.said(state, turn=turns, now=clock.now)
+                conductor.finish_segment(state, turn=turns, now=clock.now)
             case End(state):
                 conductor.ends(state)
             case Fill(tokens, is_asked):

@@ -1,9 +1,9 @@
-"""The agent of a conversation being played: it is asked and priced, saved, and restored on resuming."""
+"""The agent of a conversation that is being played: gets its replies, prices and saves them, and restores the agent on resuming."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import astuple, replace
 from datetime import datetime
 from functools import partial
@@ -11,29 +11,39 @@ from itertools import islice
 from time import monotonic
 from typing import TypeVar, final
 
-from longspan.simulator.archive.turns_shown import PastTurn
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import AgentError, LongspanError, StoppedError, journal_text
-from longspan.simulator.base.keys import redacted, redacted_in
+from longspan.simulator.base.keys import redact, redact_json
 from longspan.simulator.contract.agent import (
     Agent,
     ConsolidatingAgent,
-    consolidates,
+    can_consolidate,
+    can_observe,
+    can_repeat_turn,
     has_partial_models,
     has_snapshots,
-    observes,
     pays_to_observe,
-    repeatable,
-    replay,
-    settle,
+    replay_turn,
+    settle_agent,
     size_of,
-    start,
-    unreported,
+    start_agent,
+    take_unreported,
 )
 from longspan.simulator.contract.messages import Message, Reply, Usage
+from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.play.trunk_agent import TrunkAgent
 from longspan.simulator.subject.current_turn import set_moment
-from longspan.simulator.subject.ledger import MAX_DOLLARS, MAX_TOKENS, Account, Costs, Worst, models_of, stated_by, total_cost, used_by
+from longspan.simulator.subject.ledger import (
+    MAX_DOLLARS,
+    MAX_TOKENS,
+    Account,
+    Costs,
+    Worst,
+    models_of,
+    reported_costs,
+    total_cost,
+    usage_by_part,
+)
 from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_record import Work
@@ -48,17 +58,17 @@ T = TypeVar("T")
 class LiveAgent:
     """Wraps the agent of a conversation. Every turn passes through `replay`, `observe` or `reply`.
 
-    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and shows it the later turns,
+    Replayed turns are kept until the agent is needed. Then `catch_up` restores it from its newest snapshot and replays later turns to it,
     with the nights between them. A snapshot before a turn includes the night before that turn. Any exception of the agent becomes an
     AgentError that names the turn.
 
-    In a branch, `trunk` brings the agent to where the branch begins, and there are no `snapshots`. An experiment shares its first `shared`
-    turns with another conversation. In a lesion, turns are only counted. Before the agent is asked, it is brought to a state where it
-    `knows` only the last ones.
+    In a branch, `trunk` brings the agent to the point where the branch begins, and there are no `snapshots`. An experiment shares its first
+    `shared` turns with another conversation. In a lesion, turns are only counted; before the agent is asked, it is brought to a state where
+    it `knows` only the last ones.
 
-    Each cost is recorded once, with the turn that caused it. When the agent sees turns whose cost is already in the journal, the new cost
-    counts only against the ledger's limit. The same is true of another conversation's turns, except when an experiment begins: its first
-    turn records that cost. `purse` pays for everything; `depth` is the number of characters said so far.
+    Each cost is recorded once, with the turn that caused it. If the agent reads turns again whose cost is already in the journal, the new
+    cost counts only against the ledger's limit. The same is true of another conversation's turns, except at the start of an experiment: its
+    first turn records that cost. `purse` pays for everything. `depth` is the number of characters said so far.
     """
 
     def __init__(
@@ -92,34 +102,34 @@ class LiveAgent:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same turn can safely be sent to the agent twice."""
-        return repeatable(self.agent)
+        """Whether it is safe to send the same turn to the agent twice."""
+        return can_repeat_turn(self.agent)
 
     def replay(self, message: Message, reply: Reply, asked: bool) -> None:
-        """Count a turn that the journal already holds. `asked`: the agent replied, and was not only shown the turn."""
+        """Count a turn that the journal already has. `asked`: the agent wrote the reply, and did not only read the turn."""
         self._replayed.append(PastTurn(message, reply, asked, tuple(self._nights)))
         self._nights.clear()
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
 
     def replay_nights(self, nights: Iterable[datetime]) -> None:
-        """Count nights that the journal already holds and the agent worked through, each given by its end."""
+        """Count nights that the journal already has and the agent worked through, each given by its end."""
         self._nights.extend(nights)
 
     def replay_settling(self) -> None:
-        """Note that the agent has finished adding all turns so far, and that the journal records the cost of that."""
+        """Note that the agent has finished adding all turns so far, and that the journal records the cost."""
         self._settled = True
 
     async def start(self) -> None:
-        """Start the agent. An agent in another process reports only now what it can do."""
-        await self._call(start(self.agent))
+        """Start the agent. An agent in another process reports its capabilities only after this."""
+        await self._call(start_agent(self.agent))
 
     def knows(self, since: int) -> None:
-        """Note that the agent must know only the turns from number `since` on when it is needed next. The turns are kept for that."""
+        """Note that the agent must know only the turns from number `since` on when it is next needed. Keeps turns for that."""
         self._since, self._keeps = since, True
 
     async def catch_up(self, *, night: bool = False) -> None:
-        """Bring the agent to the end of the journal; do nothing when called again. `night`: a night follows there."""
+        """Bring the agent to the end of the journal. Does nothing when called again. `night`: a night follows there."""
         if self._since is not None:
             since, self._since = self._since, None
             await self._recall(since)
@@ -164,12 +174,12 @@ class LiveAgent:
         return trunk.turns
 
     async def end_trunk(self, trunk: TrunkAgent) -> None:
-        """Tell `trunk` that the agent is at its end, if it was needed."""
+        """Tell `trunk` that the agent is at its end, unless the agent was never needed."""
         if self._caught_up:
             await self._call(trunk.arrive())
 
     async def end_branch(self) -> None:
-        """Undo the branch's turns, if that is needed and the agent can."""
+        """Undo the branch's turns if necessary, and if the agent can."""
         if self._trunk is not None and self._caught_up:
             await self._call(self._trunk.rewind())
 
@@ -187,7 +197,7 @@ class LiveAgent:
     async def _repeat(self, nights: Iterable[datetime]) -> None:
         """Let the agent repeat its work in nights that its snapshot lacks."""
         for at in nights:
-            if consolidates(self.agent):
+            if can_consolidate(self.agent):
                 self._untold.append(await self._work(self.agent, at, again=self._repeats))
 
     async def settle(self) -> tuple[Reply | None, Costs | None]:
@@ -200,21 +210,21 @@ class LiveAgent:
 
     async def _settle(self) -> tuple[Reply | None, Costs | None]:
         worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, self.depth, seldom=True)
-        async with self._paying(worst, "settle", self._turns) as account:
-            took = await self._call(settle(self.agent))
+        async with self._open_account(worst, "settle", self._turns) as account:
+            took = await self._call(settle_agent(self.agent))
             worked = _account(took)
-            costs = account.settle(used_by(worked), stated_by(worked))
+            costs = account.settle(usage_by_part(worked), reported_costs(worked))
             self._ledger.require_told(worst, costs, "settling")
         return (None if took is None else worked), costs
 
     async def consolidate(self, at: datetime) -> tuple[Reply | None, Costs | None]:
         """Let the agent consolidate its memory in a night that ends at `at`. Return its report as a Reply, and the cost in dollars by part.
 
-        The Reply is None if the agent has nothing to do at night. Its `measured` has the seconds, and the agent's size in bytes before and
+        The Reply is None if the agent does nothing at night. Its `measured` has the seconds, and the agent's size in bytes before and
         after, if known. Raises as `reply` does.
         """
-        await self.catch_up(night=True)  # first, because an agent in another process reports its capabilities only then
-        if not consolidates(self.agent):
+        await self.catch_up(night=True)  # first: an agent in another process reports its capabilities only then
+        if not can_consolidate(self.agent):
             return None, None
         before = await self._call(size_of(self.agent)) if self._snapshots is not None else None
         began = monotonic()
@@ -227,44 +237,45 @@ class LiveAgent:
     async def _work(self, agent: ConsolidatingAgent, at: datetime, *, again: bool = False) -> tuple[Reply, Costs | None]:
         set_moment(max(0, self._turns - 1), at)
         worst = self._ledger.worst_of(agent, "at night", self._purse.payer, self.depth)
-        async with self._paying(worst, "night", self._turns, again=again) as account:
+        async with self._open_account(worst, "night", self._turns, again=again) as account:
             with self._spans.night(self._turns, at) as span:
                 told = await self._call(agent.consolidate(at))
-                worked = Reply("") if told is None else _checked(told, "consolidated, and returned")
-                costs = account.settle(used_by(worked), stated_by(worked))
-                span.replied(worked, costs)
+                worked = Reply("") if told is None else _check_reply(told, "consolidated, and returned")
+                costs = account.settle(usage_by_part(worked), reported_costs(worked))
+                span.record_reply(worked, costs)
             self._ledger.require_told(worst, costs, "consolidate")
         return worked, costs
 
     async def observe(self, message: Message, reply: str) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent without asking it. It must have caught up. Return its report as a Reply, and the cost in dollars by
-        part.
+        """Add a turn to the agent's history without asking it. Return its report as a Reply, and the cost in dollars by part.
 
-        Raises StoppedError if that could exceed the ledger's limit.
+        The agent must have caught up. Raises StoppedError if the call could exceed the ledger's limit.
         """
         set_moment(self._turns, message.sent_at)
         with self._spans.turn(self._turns, message, told=reply) as span:
             took, costs = self._with_untold(*await self._show(message, Reply(reply), self._turns))
-            span.replied(replace(took, text=reply), costs)
+            span.record_reply(replace(took, text=reply), costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply)
         return took, costs
 
     async def reply(self, message: Message, ideal: str) -> tuple[Reply, Costs | None]:
-        """Ask the agent, which must have caught up. Return its reply and the cost in dollars by part, or None if unknown.
+        """Ask the agent. Return its reply, and the cost in dollars by part or None if unknown.
 
-        Raises AgentError for an invalid reply, StoppedError if the reply could exceed the ledger's limit.
+        The agent must have caught up. Raises AgentError for an invalid reply, and StoppedError if it could exceed the ledger's limit.
         """
         set_moment(self._turns, message.sent_at)
         if self._give_ideal is not None:
             self._give_ideal(ideal)
         worst = self._ledger.worst(self.agent, message, self._purse.payer, self.depth + len(message.text))
-        async with self._paying(worst, "reply", self._turns) as account:
+        async with self._open_account(worst, "reply", self._turns) as account:
             with self._spans.turn(self._turns, message) as span:
-                reply = _checked(await self._call(self.agent.reply(message)))
-                used = used_by(reply)
-                costs = account.settle(used, stated_by(reply))
-                span.replied(reply, costs)
+                with self._calling():
+                    answer = await self.agent.reply(message)
+                reply = _check_reply(answer)
+                used = usage_by_part(reply)
+                costs = account.settle(used, reported_costs(reply))
+                span.record_reply(reply, costs)
             self._ledger.require_known(account, worst, used, costs)
         self._turns += 1
         self.depth += len(message.text) + len(reply.text)
@@ -275,10 +286,10 @@ class LiveAgent:
         return told
 
     async def save(self) -> bool:
-        """Take a snapshot. Return whether there is one: not all agents support snapshots, and not all conversations keep them."""
+        """Take a snapshot. Return whether one was taken: not all agents support snapshots, and not all conversations keep them."""
         if self._snapshots is None or self._snapshots.copied:
             return False
-        await self.catch_up()  # first, because an agent in another process reports its capabilities only then
+        await self.catch_up()  # first: an agent in another process reports its capabilities only then
         if not has_snapshots(self.agent):
             return False
         await self._call(self._snapshots.save(self.agent, self._turns))
@@ -300,43 +311,45 @@ class LiveAgent:
             await self._call(self._snapshots.save(self.agent, turn))
 
     @asynccontextmanager
-    async def _paying(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
-        """Open an account for a call. The agent may report the cost of a failed call."""
+    async def _open_account(self, worst: Worst, work: Work, turn: int, *, again: bool = False) -> AsyncIterator[Account]:
+        """Open an account for a call. If the call fails, the agent may still report its cost."""
         partial_models = has_partial_models(self.agent)
-        async with self._purse.paying(models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models) as account:
+        async with self._purse.open_account(
+            models_of(self.agent), worst, work, turn=turn, again=again, partial_models=partial_models
+        ) as account:
             try:
                 yield account
             except Exception:
-                took = unreported(self.agent) if account.amount is None else None
+                took = take_unreported(self.agent) if account.amount is None else None
                 if took is not None and (took.besides or took.cost_usd):
-                    account.settle(used_by(took), stated_by(took), failed=True)
+                    account.settle(usage_by_part(took), reported_costs(took), failed=True)
                 raise
 
     @property
     def _repeats(self) -> bool:
-        """Whether the turns shown to the agent were paid for before. An experiment pays once for those that it shares."""
+        """Whether the turns that the agent reads were paid for before. An experiment pays once for the turns that it shares."""
         return not self._shared or self._turns > self._shared
 
     async def _show(
         self, message: Message, reply: Reply, turn: int, *, asked: bool = False, shown_again: bool = False
     ) -> tuple[Reply, Costs | None]:
-        """Show a turn to the agent, which replies only if it cannot observe. Return its report and the cost.
+        """Add a turn to the agent's history. An agent that cannot observe replies to it. Return the agent's report and the cost.
 
-        `asked`: it has made the reply before. `shown_again`: the turn is in the journal already.
+        `asked`: the agent wrote the reply before. `shown_again`: the turn is in the journal already.
         """
-        show = partial(replay, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
+        show = partial(replay_turn, self.agent, message, reply) if asked else partial(self.agent.observe, message, reply.text)
         if not pays_to_observe(self.agent):
             return _account(await self._call(show())), None
-        observed = observes(self.agent)
+        observed = can_observe(self.agent)
         depth = self.depth + len(message.text)
         if observed:
             worst = self._ledger.worst_of(self.agent, "told", self._purse.payer, depth, message, seldom=True)
         else:
             worst = self._ledger.worst(self.agent, message, self._purse.payer, depth)
-        async with self._paying(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
+        async with self._open_account(worst, "replay" if shown_again else "observe", turn, again=shown_again and self._repeats) as account:
             took = _account(await self._call(show()))
-            used = used_by(took)
-            costs = account.settle(used, stated_by(took))
+            used = usage_by_part(took)
+            costs = account.settle(used, reported_costs(took))
             if observed:
                 self._ledger.require_told(worst, costs, "adding a turn to the memory")
             else:
@@ -344,11 +357,11 @@ class LiveAgent:
         return took, costs
 
     def _with_untold(self, told: Reply, costs: Costs | None) -> tuple[Reply, Costs | None]:
-        """Return a report together with all costs not recorded yet."""
+        """Return a report together with all costs that have not been recorded yet."""
         untold, self._untold = self._untold, []
         for took, cost in untold:
             besides = dict(told.besides)
-            for part, usage in used_by(took).items():
+            for part, usage in usage_by_part(took).items():
                 besides[part] = _sum(besides.get(part, Usage()), usage)
             told = replace(told, besides=besides)
             costs = dict(costs or {})
@@ -357,11 +370,15 @@ class LiveAgent:
         return told, costs or None
 
     async def _call(self, call: Awaitable[T]) -> T:
+        with self._calling():
+            return await call
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
         self._busy = True
         try:
-            value = await call
+            yield
             self._busy = False  # not in a `finally`: after an error or a cancellation, the agent's state is unknown
-            return value
         except LongspanError:
             raise
         except BaseException as error:
@@ -372,26 +389,28 @@ class LiveAgent:
 
 def _account(took: object) -> Reply:
     """Return the agent's report on observing a turn. Raises AgentError if it is invalid."""
-    return Reply("") if took is None else _checked(took, "observed, and returned")
+    return Reply("") if took is None else _check_reply(took, "observed, and returned")
 
 
 def _sum(one: Usage, other: Usage) -> Usage:
     return Usage(*map(sum, zip(astuple(one), astuple(other), strict=True)))
 
 
-def _checked(reply: object, did: str = "replied with") -> Reply:
-    """Return a reply that can be journaled, without lone surrogates. Raises AgentError for an invalid reply; its message says what the
-    agent `did`."""
+def _check_reply(reply: object, did: str = "replied with") -> Reply:
+    """Return a reply that can be journaled, without lone surrogates.
+
+    Raises AgentError for an invalid reply. Its message says what the agent `did`.
+    """
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         what = type(reply.text).__name__ if isinstance(reply, Reply) else type(reply).__name__
         raise AgentError(f"the agent {did} {what} instead of text in a Reply")
     if not isinstance(reply.refused, bool):
         raise AgentError(f"the agent's reply has refused={reply.refused!r:.80}; expected True or False")
-    used = used_by(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
+    used = usage_by_part(reply) if isinstance(reply.besides, Mapping) else {"besides": None}
     for part, usage in used.items():
         if not isinstance(usage, Usage) or not all(type(count) is int and 0 <= count <= MAX_TOKENS for count in astuple(usage)):
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); expected a Usage with token counts")
-        if usage.cached_tokens > usage.input_tokens:  # the input would cost less than nothing
+        if usage.cached_tokens > usage.input_tokens:  # otherwise the cost of the input would be negative
             raise AgentError(f"the agent's reply has a usage of {usage!r:.80} ({part}); cached_tokens are part of input_tokens")
     stated = reply.cost_usd if isinstance(reply.cost_usd, Mapping) else {"agent": reply.cost_usd}
     for part, cost in stated.items() if reply.cost_usd is not None else ():
@@ -402,18 +421,18 @@ def _checked(reply: object, did: str = "replied with") -> Reply:
 
 
 def _without_keys(reply: Reply) -> Reply:
-    """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, keeps or exports it."""
+    """Return a reply with keys redacted. All of an agent's output passes through here once, before anything reads, stores or exports it."""
     try:
-        trace = redacted_in(reply.trace)
+        trace = redact_json(reply.trace)
     except RecursionError:
         raise AgentError("the agent's reply has a trace that cannot be journaled: it is nested too deeply") from None
     cost, besides, measured = reply.cost_usd, reply.besides, reply.measured
-    named = {redacted(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
+    named = {redact(part): value for part, value in cost.items()} if isinstance(cost, Mapping) else cost
     return replace(
         reply,
-        text=redacted(reply.text),
+        text=redact(reply.text),
         trace=trace,
-        besides={redacted(part): usage for part, usage in besides.items()},
+        besides={redact(part): usage for part, usage in besides.items()},
         cost_usd=named,
-        measured={redacted(part): seconds for part, seconds in measured.items()},
+        measured={redact(part): seconds for part, seconds in measured.items()},
     )

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator
 from longspan.simulator.contract.script import Segment
 from longspan.simulator.filler.filler import Distraction, Filler
 
-__all__ = ["places"]
+__all__ = ["fill_places"]
 
 
-def places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
-    """Yield one filler message for each turn of an outline, for use where the test leaves that place empty. The messages depend on the
-    test's `seed` alone."""
-    filler = filler.reseeded(f"{seed}/places")
+def fill_places(filler: Filler, seed: str, outline: Iterable[Segment]) -> Iterator[Distraction]:
+    """Yield one filler message for each turn of an outline, to use if the test leaves that place empty.
+
+    The messages depend on the test's `seed` alone.
+    """
+    filler = filler.reseed(f"{seed}/places")
     for segment in outline:
         share = max(1, segment.tokens // max(1, segment.turns))
         for number in range(segment.turns):

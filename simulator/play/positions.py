@@ -1,4 +1,4 @@
-"""The position of a conversation: its turns, and its tokens as said and as charged."""
+"""The position of a conversation: its turns, and its actual and charged tokens."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Positions", "Trunk"]
 @final
 @dataclass(frozen=True, slots=True)
 class Trunk:
-    """The end of a conversation that others branch off.
+    """The end of a conversation that others branch off from.
 
-    It lies before turn `turns`, at virtual time `now`, at a position in tokens as said and as charged (`dealt`). `needles` are the turns of
-    its tests' needles, `opened` the opening events of these tests, by id; `sum` is its journal's last checksum.
+    It is before turn `turns`, at virtual time `now`, at an actual and a charged (`dealt`) position in tokens. `needles` are the turns of
+    its tests' needles, and `opened` the opening events of these tests by id. `sum` is the last checksum of its journal.
     """
 
     conversation: str
@@ -42,7 +42,7 @@ class Trunk:
 class Positions:
     """The turns of a conversation so far. A branch continues from the end of its `trunk`.
 
-    The position as said is the end of the last reply. The position as charged belongs to the conductor, which bases its decisions on it.
+    The actual position is the end of the last reply. The charged position belongs to the conductor, which bases its decisions on it.
     """
 
     def __init__(self, conductor: Conductor, trunk: Trunk | None) -> None:
@@ -58,19 +58,19 @@ class Positions:
 
     @property
     def said(self) -> int:
-        """The position in tokens as said."""
+        """The position in actual tokens."""
         return self._history[-1].end if self._history else self._said
 
     @property
     def dealt(self) -> int:
-        """The position in tokens as charged."""
+        """The position in charged tokens."""
         return self._conductor.dealt
 
     def turn(self, number: int) -> Turn:
-        """Return a turn of this conversation, and not of its trunk."""
+        """Return a turn of this conversation. Its trunk's turns are not available."""
         return self._history[number - self._first]
 
     def add(self, turn: Turn, charge: int) -> None:
-        """Add a turn, with the tokens that it is charged."""
+        """Add a turn with its charge in tokens."""
         self._history.append(turn)
         self._conductor.charges(charge)

@@ -1,6 +1,6 @@
-"""Respondents of a conversation: its journal as far as that goes, and from then on the agent and the judge.
+"""What answers a conversation: its journal as far as it goes, then the agent and the judge.
 
-The conversation cannot distinguish them, so playing, resuming and replaying are the same.
+The conversation cannot distinguish them, so playing, resuming and replaying are the same code.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from longspan.simulator.journal.journal import Journal
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.subject.ledger import Costs
 
-__all__ = ["Ready", "Respondent", "Unanswered", "respondent"]
+__all__ = ["PendingMessage", "Ready", "Respondent", "make_respondent"]
 
 Told = TypeVar("Told", events.Reply, events.Night, events.Settled)
 
 
 @final
 class Ready(NamedTuple):
-    """A reply that is put in the agent's history without asking it, with its tokens."""
+    """A reply to put in the agent's history without asking the agent, with its number of tokens."""
 
     text: str
     tokens: int
 
 
 @final
-class Unanswered(NamedTuple):
-    """A journaled message, `sent`, that has no reply yet. `ideal` is the reply of a perfect agent; a `ready` reply needs no agent. `again`:
-    the message was in the journal before, so the agent may have seen it."""
+class PendingMessage(NamedTuple):
+    """A journaled message, `sent`, that has no reply yet. `ideal` is the reply of a perfect agent. With a `ready` reply, the agent is not
+    asked. `again`: the message was in the journal before, so the agent may have seen it."""
 
     message: Message
     sent: events.Message
@@ -46,9 +46,9 @@ class Unanswered(NamedTuple):
 
 
 class Respondent(Protocol):
-    """Answers a conversation's requests for everything that it does not decide itself. Each answer is the event to be journaled."""
+    """Answers all of a conversation's requests that it cannot decide itself. Each answer is the event to be journaled."""
 
-    async def reply(self, to: Unanswered) -> events.Reply:
+    async def reply(self, to: PendingMessage) -> events.Reply:
         """Return the reply to a message."""
         ...
 
@@ -57,11 +57,11 @@ class Respondent(Protocol):
         ...
 
     async def settle(self, turn: int) -> events.Settled | None:
-        """Return the agent's cost of finishing the turns before `turn`. None if there is nothing to record."""
+        """Return the agent's cost of finishing the turns before `turn`, or None if there is nothing to record."""
         ...
 
     async def save(self) -> bool:
-        """Return whether the agent is saved here."""
+        """Save the agent if it is due here. Return whether the journal has a snapshot at this point."""
         ...
 
     async def verdict(self, statement: str, text: str) -> Verdict:
@@ -69,9 +69,9 @@ class Respondent(Protocol):
         ...
 
 
-def respondent(journal: Journal, agent: LiveAgent, judge: Judge | None, fork: Fork | None, count: Callable[[str], int]) -> Respondent:
+def make_respondent(journal: Journal, agent: LiveAgent, judge: Judge | None, fork: Fork | None, count: Callable[[str], int]) -> Respondent:
     """Return the respondent of a conversation. `count` counts tokens."""
-    recorded = _Recorded(journal, agent, count, _Live(agent, judge, count))
+    recorded = _JournalRespondent(journal, agent, count, _Live(agent, judge, count))
     return _Lesion(fork, agent, count, recorded) if fork is not None and fork.experiment.kind == "lesion" else recorded
 
 
@@ -84,7 +84,7 @@ class _Live:
         self._judge = judge
         self._count = count
 
-    async def reply(self, to: Unanswered) -> events.Reply:
+    async def reply(self, to: PendingMessage) -> events.Reply:
         await self._agent.catch_up()
         began = time.monotonic()
         if to.ready:
@@ -104,19 +104,19 @@ class _Live:
             repeated=True if to.again and not self._agent.repeatable else None,
             refused=reply.refused or None,
             measured={**reply.measured, "latency_s": round(time.monotonic() - began, 6)},
-            **_told(reply, costs),
+            **_report_fields(reply, costs),
         )
 
     async def night(self, turn: int, morning: datetime) -> events.Night:
         work, costs = await self._agent.consolidate(morning)
-        told = {"consolidated": False} if work is None else {"consolidated": True, "measured": work.measured, **_told(work, costs)}
+        told = {"consolidated": False} if work is None else {"consolidated": True, "measured": work.measured, **_report_fields(work, costs)}
         return _as_read(events.Night, "account of a night", turn=turn, to=morning, **told)
 
     async def settle(self, turn: int) -> events.Settled | None:
         work, costs = await self._agent.settle()
         if work is None:
             return None
-        return _as_read(events.Settled, "account of settling", turn=turn, measured=work.measured or None, **_told(work, costs))
+        return _as_read(events.Settled, "account of settling", turn=turn, measured=work.measured or None, **_report_fields(work, costs))
 
     async def save(self) -> bool:
         return await self._agent.save()
@@ -126,10 +126,10 @@ class _Live:
 
 
 @final
-class _Recorded:
-    """The journal. Anything that it lacks is asked of the `rest`.
+class _JournalRespondent:
+    """The journal. For anything that it lacks, `rest` is asked.
 
-    Everything that follows from the recorded events is computed again, so that writing it compares it with the record.
+    All that follows from the recorded events is computed again, so that writing it compares it with the record.
     """
 
     def __init__(self, journal: Journal, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
@@ -138,8 +138,8 @@ class _Recorded:
         self._count = count
         self._rest = rest
 
-    async def reply(self, to: Unanswered) -> events.Reply:
-        recorded = self._journal.recorded_as(events.Reply)
+    async def reply(self, to: PendingMessage) -> events.Reply:
+        recorded = self._journal.read_recorded_as(events.Reply)
         if recorded is None:
             return await self._rest.reply(to)
         text, tokens = to.ready or (recorded.text, self._count(recorded.text))
@@ -149,14 +149,14 @@ class _Recorded:
         return recorded.model_copy(update={"turn": to.sent.turn, "text": text, "tokens": tokens, "end": end, "asked": to.ready is None})
 
     async def night(self, turn: int, morning: datetime) -> events.Night:
-        recorded = self._journal.recorded_as(events.Night)
+        recorded = self._journal.read_recorded_as(events.Night)
         if recorded is None:
             return await self._rest.night(turn, morning)
         self._agent.replay_nights([morning] if recorded.consolidated else [])
         return recorded.model_copy(update={"turn": turn, "to": morning})
 
     async def settle(self, turn: int) -> events.Settled | None:
-        recorded = self._journal.recorded()
+        recorded = self._journal.read_recorded()
         if recorded is None:
             return await self._rest.settle(turn)
         if not isinstance(recorded, events.Settled):
@@ -165,11 +165,11 @@ class _Recorded:
         return recorded.model_copy(update={"turn": turn})
 
     async def save(self) -> bool:
-        recorded = self._journal.recorded()
+        recorded = self._journal.read_recorded()
         return await self._rest.save() if recorded is None else isinstance(recorded, events.Snapshot)
 
     async def verdict(self, statement: str, text: str) -> Verdict:
-        recorded = self._journal.recorded_as(events.Verdict)
+        recorded = self._journal.read_recorded_as(events.Verdict)
         if recorded is None:
             return await self._rest.verdict(statement, text)
         return Verdict(recorded.holds, recorded.why, recorded.by, bool(recorded.failed))
@@ -177,7 +177,7 @@ class _Recorded:
 
 @final
 class _Lesion:
-    """The conversation whose questions are asked again. These questions, and everything before them, are asked of the `rest`."""
+    """The conversation whose questions are asked again. `rest` answers them, and everything before them."""
 
     def __init__(self, fork: Fork, agent: LiveAgent, count: Callable[[str], int], rest: Respondent) -> None:
         self._fork = fork
@@ -186,9 +186,9 @@ class _Lesion:
         self._rest = rest
         self._starts: list[int] = []
 
-    async def reply(self, to: Unanswered) -> events.Reply:
+    async def reply(self, to: PendingMessage) -> events.Reply:
         sent, given = to.sent, self._fork.gives(to.sent)
-        since = self._fork.known(self._starts, sent.start)
+        since = self._fork.first_known_turn(self._starts, sent.start)
         self._starts.append(sent.start)
         if given is None:
             self._agent.knows(since)
@@ -214,8 +214,8 @@ class _Lesion:
         return await self._rest.verdict(statement, text)
 
 
-def _told(reply: Reply, costs: Costs | None) -> dict[str, Any]:
-    """Return an agent's report on its work in the form of an event's fields."""
+def _report_fields(reply: Reply, costs: Costs | None) -> dict[str, Any]:
+    """Return an agent's report on its work as fields of an event."""
     return {
         "usage": asdict(reply.usage) if reply.usage else None,
         "besides": {part: asdict(usage) for part, usage in reply.besides.items()} or None,
@@ -228,7 +228,7 @@ def _as_read(kind: type[Told], what: str, *, turn: int, **fields: Any) -> Told:
     """Return an event with the agent's report, exactly as the journal will return it. Raises AgentError if it cannot be journaled."""
     try:
         event = kind(turn=turn, **fields)
-        if event.trace is not None or event.besides or event.cost_usd:  # other fields survive JSON unchanged
+        if event.trace is not None or event.besides or event.cost_usd:  # all other fields survive JSON unchanged
             read_back = kind.model_validate_json(events.as_json(event))  # tuples become lists
             event = read_back.model_copy(update={"measured": event.measured})
     except Exception as error:

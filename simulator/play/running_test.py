@@ -1,4 +1,4 @@
-"""A running test: its coroutine is stepped by hand in its own Trio task, so that everything it awaits is checked."""
+"""A running test. Its coroutine is stepped by hand in its own Trio task, so that everything it awaits can be checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longspan.simulator.journal import events
 __all__ = ["TestTask"]
 
 MAX_ERRORS_RAISED: Final = 10
-"""The errors raised inside a test that broke the rules before its coroutine is closed."""
+"""The most errors raised inside a test that broke the rules. If it catches them all, its coroutine is closed."""
 
 
 @final
@@ -29,8 +29,9 @@ MAX_ERRORS_RAISED: Final = 10
 class TestTask:
     """Runs one test in its own Trio task, gives it the floor and takes it back.
 
-    `request` is the test's pending request, None once it has ended. `error` is the error that ended it, `cause` its exception. `told`: its
-    error has been journaled. `stopped`: it left its last segment unsaid. `needles` (its trunk's come first) and `watched` are turn numbers.
+    `request` is the test's pending request, or None once it has ended. `error` is the error that ended it, and `cause` its exception.
+    `told`: the error has been journaled. `stopped`: the test left its last segment unsaid. `needles` (its trunk's come first) and `watched`
+    are turn numbers.
     """
 
     test: Test
@@ -71,12 +72,12 @@ class TestTask:
         await self.resume(turn)
 
     def cancel(self) -> None:
-        """End the test wherever it waits. Does nothing if it has ended or not started."""
+        """End the test at its current wait. Does nothing if it has ended or not started."""
         if self.started and not self._cancelled:
             self._cancelled = True
             self._floor.release()
 
-    async def cancelled(self) -> None:
+    async def cancel_and_wait(self) -> None:
         """Cancel the test, and wait until it has ended."""
         self.cancel()
         await self._returned.acquire()
@@ -87,7 +88,7 @@ class TestTask:
         try:
             stage = Stage(test.script, test.seed, self.view, self._award, len(self.needles))
             await self._drive(test.scenario.play(stage))
-        except _Cancelled:
+        except _TestCancellation:
             pass
         except BaseException as error:
             if not is_fault(error):
@@ -108,7 +109,7 @@ class TestTask:
     async def _drive(self, play: Any) -> None:
         """Step through the test's coroutine. Raise ScenarioError if it awaits anything but requests of its Stage."""
         step = partial(play.send, None)
-        failure: ScenarioError | _Cancelled | None = None
+        failure: ScenarioError | _TestCancellation | None = None
         attempts = MAX_ERRORS_RAISED
         while attempts:
             attempts -= failure is not None
@@ -124,29 +125,29 @@ class TestTask:
                 failure = failure or ScenarioError("a test may await nothing but its Stage")
                 outcome = await _await_cancelled(awaited)
                 if not isinstance(outcome, Error):
-                    step = partial(play.send, outcome)  # the wait could not be cancelled: a nursery, a thread
+                    step = partial(play.send, outcome)  # a wait that cannot be cancelled, such as a nursery or a thread
                     continue
             elif failure is None:
                 try:
                     step = partial(play.send, await self._serve(awaited))
                     continue
-                except (ScenarioError, _Cancelled) as error:
+                except (ScenarioError, _TestCancellation) as error:
                     failure = error
             step = partial(play.throw, failure)
         else:
             with suppress(RuntimeError):
-                play.close()  # it caught every error and continued
+                play.close()  # it caught every error and carried on
         if failure is not None:
             raise failure
 
     async def _serve(self, request: Request) -> Any:
         """Give back the floor with a request, and wait for the response."""
         self.request = request
-        with trio.CancelScope(shield=True):  # only the conversation may end this wait
+        with trio.CancelScope(shield=True):  # only the conversation may end this wait, not the test
             self._returned.release()
             await self._floor.acquire()
         if self._cancelled:
-            raise _Cancelled
+            raise _TestCancellation
         if trio.current_effective_deadline() == float("-inf"):
             raise ScenarioError("a test must not cancel its Stage calls")
         if isinstance(self._response, ScenarioError):
@@ -154,7 +155,7 @@ class TestTask:
         return self._response
 
 
-class _Cancelled(BaseException):
+class _TestCancellation(BaseException):
     """Raised in a test when it is cancelled. Not an Exception, so that tests do not catch it by accident."""
 
 

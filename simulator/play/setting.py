@@ -1,4 +1,4 @@
-"""The settings of one conversation, and everything that follows from them before the first message."""
+"""The settings of one conversation, and all that follows from them before the first message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Placement, Segment
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.journal import events
-from longspan.simulator.play.conductor import CHARGE, Conductor, TestState, cost
+from longspan.simulator.play.conductor import CHARGE, Conductor, TestState, segment_cost
 
 __all__ = ["OPENING", "Setting"]
 
@@ -33,11 +33,11 @@ OPENING: Final = (
 class Setting:
     """The settings of one conversation.
 
-    `span` is in tokens; `pace` is the virtual time that a turn takes. `isolated`: each test of the run has its own conversation. `alone`:
-    this test has one in any run, which begins with the test's first line. `branched`: others branch off at its end, where the agent is
-    saved. `pinned`: tests that others branch off at the first needle; the agent is saved there too. `nights`: the number of nights in every
-    span, if the conversation has one. `score_farewells`: after its farewell, a test's last question is asked once more, if its scenario
-    allows that. `run`: the name of the run in its journal.
+    `span` is in tokens. `pace` is the virtual duration of a turn. `isolated`: each test of the run has its own conversation. `alone`: this
+    test has its own conversation in any run; it begins with the test's first line. `branched`: others branch off at its end, where the
+    agent is saved. `pinned`: tests that others branch off from at the first needle, where the agent is saved too. `nights`: the number of
+    nights per span, if the conversation has a span. `score_farewells`: whether to repeat a test's last question after its farewell, if its
+    scenario allows that. `run`: the name of the run in its journal.
     """
 
     id: str
@@ -55,27 +55,27 @@ class Setting:
     nights: int = 0
     score_farewells: bool = False
 
-    def left_out(self, test: Test) -> str | None:
-        """Return why a test cannot keep its span even on its own, or None if it can."""
+    def reason_to_omit(self, test: Test) -> str | None:
+        """Return the reason why a test cannot keep its span even on its own, or None if it can."""
         if test.script.alone or self.isolated:
             return None
         needed = 0
         for segment in test.script.segments(self.tokenizer.count, self.placement):
-            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + cost(segment)
+            needed = max(needed, math.ceil((segment.at or 0) * self.span)) + segment_cost(segment)
         if needed - CHARGE <= self.span:  # a span ends with the last question, not with its reply
             return None
         return f"{test.id} is left out: its script needs about {needed - CHARGE:,} tokens, but the span is {self.span:,}"
 
     def schedule_nights(self) -> Nights:
-        """Return the schedule of nights in a conversation that has not begun."""
+        """Return a schedule of nights for a new conversation."""
         return Nights(0 if self.isolated or self.alone else self.nights, self.span)
 
     def conductor(self, tests: Iterable[Test]) -> Conductor:
-        """Return the conductor of a conversation of `tests` that has not begun."""
+        """Return a conductor for a new conversation of `tests`."""
         return Conductor(map(self._state, tests), self.span, paced=not (self.isolated or self.alone))
 
     def farewell(self, test: Test) -> Sequence[tuple[events.MessageKind, str]]:
-        """Return the messages of a test when it leaves: none, its farewell, or its farewell and its last question once more."""
+        """Return a test's messages when it leaves: none, its farewell, or its farewell and its last question again."""
         if test.script.farewell is None:
             return ()
         asked = [line.text for line in test.script.lines if line.asks] if self.score_farewells and test.scenario.asks_again else []

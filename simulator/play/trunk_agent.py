@@ -1,12 +1,12 @@
-"""The agent of a conversation that others branch off. It answers the branches one after another, each from the end of the trunk."""
+"""The agent of a conversation that others branch off from. It answers the branches one after another, each from the end of the trunk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import final
 
-from longspan.simulator.archive.turns_shown import PastTurn
-from longspan.simulator.contract.agent import Agent, rewinds
+from longspan.simulator.contract.agent import Agent, can_rewind
+from longspan.simulator.journal.turns_shown import PastTurn
 from longspan.simulator.subject.snapshots import Snapshots
 
 __all__ = ["TrunkAgent"]
@@ -16,7 +16,7 @@ __all__ = ["TrunkAgent"]
 class TrunkAgent:
     """Brings `agent` back to the end of a trunk of `turns` turns, which `past` returns, and `depth` characters.
 
-    After a branch it rewinds to the state marked there, if it can; otherwise it is loaded again from the trunk's newest snapshot.
+    After a branch, the agent rewinds to its marked state if it can. Otherwise it is loaded again from the trunk's newest snapshot.
     """
 
     def __init__(self, agent: Agent, snapshots: Snapshots, turns: int, depth: int, past: Callable[[], Iterable[PastTurn]]) -> None:
@@ -34,24 +34,24 @@ class TrunkAgent:
         return self._there
 
     async def go_back(self) -> int:
-        """Load the agent. Return how many of the trunk's turns it has; it must be shown the later ones."""
+        """Load the agent. Return how many of the trunk's turns it has. It must read the later ones."""
         restored = await self._snapshots.restore(self._agent, self.turns)
         if self._used and not restored:
             await self._agent.reset()
         return restored
 
     async def arrive(self) -> None:
-        """Note that the agent has all turns of the trunk, and no others."""
-        if not self._there and rewinds(self._agent):
+        """Note that the agent has read all turns of the trunk, and no others."""
+        if not self._there and can_rewind(self._agent):
             await self._agent.mark()
         self._used = self._there = True
 
     def leave(self) -> None:
-        """Note that the agent is about to be shown, or asked, turns after the trunk."""
+        """Note that the agent is about to get turns after the trunk."""
         self._there = False
 
     async def rewind(self) -> None:
-        """Undo everything after the trunk, if the agent can, for the next branch."""
-        if rewinds(self._agent):
+        """Undo everything after the trunk for the next branch, if the agent can."""
+        if can_rewind(self._agent):
             await self._agent.rewind()
             self._there = True

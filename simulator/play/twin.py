@@ -16,7 +16,7 @@ __all__ = ["Replacements"]
 MAX_TOKENS: Final = 40
 """The most tokens of a line that replaces a needle."""
 REMARKS: Final = 40
-"""The number of remarks tried to find one without a word from the needle."""
+"""The number of remarks to try, to find one that shares no word with the needle."""
 
 
 @final
@@ -30,7 +30,7 @@ class Replacements:
         self._turns: set[int] = set()
 
     def of(self, test: Test, turn: int, needle: str) -> str | None:
-        """Return the remark that replaces a test's needle in turn number `turn`, or None if the needle is said."""
+        """Return the remark that replaces a test's needle in turn number `turn`, or None to say the needle."""
         if test.id != self._test:
             return None
         self._turns.add(turn)
@@ -39,7 +39,7 @@ class Replacements:
         remarks = (self._filler.remark(size, number) for number in shuffled)
         return next((text for text in remarks if words.isdisjoint(_words(text))), "Well.")
 
-    def kept(self, needles: Sequence[int]) -> list[int]:
+    def keep_needles(self, needles: Sequence[int]) -> list[int]:
         """Return the turns of needles that were not replaced."""
         return [turn for turn in needles if turn not in self._turns]
 

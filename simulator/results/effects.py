@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longspan.simulator.subject.ledger import Spending
 
-__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "is_shown", "paired_interval"]
+__all__ = ["Effect", "Paired", "ScenarioEffect", "TestEffect", "difference_interval", "is_shown"]
 
 LEVEL: Final = 0.95
 """The confidence level of intervals."""
@@ -26,10 +26,11 @@ class _Frozen(BaseModel):
 
 @final
 class TestEffect(_Frozen):
-    """A test's `score`, and its score in the experiment, `score_without`; None where it has none.
+    """A test's score in the run and in an experiment.
 
-    `difference` is `score` minus `score_without`. `conversation` is the experiment's; it branches off before turn `turn`, which is None if
-    the experiment has not begun. `reason` is the reason for `score_without`.
+    `score` is the test's score, `score_without` its score in the experiment, and `difference` the first minus the second; each is None if
+    unknown. `conversation` is the experiment's conversation, which branches off before turn `turn` (None if the experiment has not begun).
+    `reason` explains `score_without`.
     """
 
     test: str
@@ -43,10 +44,11 @@ class TestEffect(_Frozen):
 
 
 class Paired(_Frozen):
-    """Tests with both scores, `paired` of them: their mean scores and the mean difference, None without such tests.
+    """The mean scores of the tests with both scores, and their mean difference.
 
-    `interval` is the 95% interval of the difference. `p` is its two-sided p-value by a permutation test that swaps the two scores of each
-    test. Both generalise to such tests in this conversation.
+    `paired` is the number of these tests; without any, the other values are None. `interval` is the 95% interval of the difference. `p` is
+    the two-sided p-value of a permutation test that swaps the two scores of each test. Both generalise to similar tests in this
+    conversation.
     """
 
     paired: int
@@ -64,11 +66,11 @@ class ScenarioEffect(Paired):
 
 @final
 class Effect(Paired):
-    """The effect of one kind of experiment. `tokens` is how many tokens a lesion leaves.
+    """The effect of one kind of experiment.
 
-    `share` is the difference as a share of the score; None where the interval includes 0, since no effect is shown then. `scenarios` are
-    the effects on the tests of each. `turns` and `conversation_tokens` count the turns and tokens played in the experiments, and `costs`
-    their cost by part.
+    `tokens` is how many tokens a lesion leaves. `share` is the difference as a share of the score; None if the interval includes 0, since
+    the effect is then not significant. `scenarios` has the effect by scenario. `turns` and `conversation_tokens` count the turns and tokens
+    played in the experiments. `costs` has their cost by part.
     """
 
     tokens: int | None = None
@@ -81,12 +83,12 @@ class Effect(Paired):
 
 
 def is_shown(interval: tuple[float, float]) -> bool:
-    """Return whether an interval excludes 0, so that it shows an effect."""
+    """Return whether an interval excludes 0, so that the effect is significant."""
     low, high = interval
     return low > 0 or high < 0
 
 
-def paired_interval(differences: Sequence[float]) -> tuple[float, float]:
+def difference_interval(differences: Sequence[float]) -> tuple[float, float]:
     """Return the 95% interval of the mean difference between two scores, over tests like these. Each difference is in [-1, 1].
 
     This is the interval of Bonett and Price (2012) for pairs that are right or wrong. It adds one pair with a difference of 1 and one with

@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.archive.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
-from longspan.simulator.files.folders import inside
+from longspan.simulator.base.files.folders import path_inside
+from longspan.simulator.journal.run_folder import MANIFEST, RESULT, RunFolder
 from longspan.simulator.results.result import Result, read_result
 from longspan.simulator.subject.ledger import total_cost
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import Branch
 
-__all__ = ["Column", "Graded", "Unusable", "load", "names", "without_ungraded"]
+__all__ = ["Column", "GradedRun", "Unusable", "load_runs", "name_runs", "without_ungraded"]
 
 MAX_VALUE: Final = 10**12
 """Results with more tokens or dollars than this are invalid."""
@@ -25,10 +25,10 @@ MAX_VALUE: Final = 10**12
 
 @final
 class Column(NamedTuple):
-    """A column of comparable scores: a span in tokens, with all tests in one conversation or in separate ones (`isolated`).
+    """A column of comparable scores: a span in tokens, with all tests in one conversation or each in a separate one (`isolated`).
 
-    A span of 0 stands for scenarios with separate conversations and no span. `branch` is how the questions about histories were asked, "on"
-    without histories.
+    The span is 0 for scenarios that play each test in a separate conversation without a span. `branch` is how questions about histories
+    were asked; it is "on" without histories.
     """
 
     isolated: bool
@@ -61,8 +61,8 @@ class Unusable(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Graded:
-    """A run with its results. Its files are untrusted, so `load` checks that they are consistent."""
+class GradedRun:
+    """A run with its results. The files are untrusted, so `load_runs` checks that they are consistent."""
 
     folder: RunFolder
     manifest: Manifest
@@ -98,12 +98,12 @@ class Graded:
         return total_cost(costs) if costs else None
 
 
-def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
+def load_runs(paths: Sequence[Path]) -> tuple[list[GradedRun], list[Unusable]]:
     """Load the runs in `paths`, each a run's folder or a folder of runs, without duplicates.
 
     Damaged runs and runs without results are returned as unusable. Raises InputError for a path without runs, or if no run can be used.
     """
-    graded: list[Graded] = []
+    graded: list[GradedRun] = []
     unusable: list[Unusable] = []
     for folder in dict.fromkeys(folder for path in paths for folder in _folders(path)):
         try:
@@ -116,10 +116,10 @@ def load(paths: Sequence[Path]) -> tuple[list[Graded], list[Unusable]]:
     return graded, unusable
 
 
-def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusable]]:
-    """Return the runs with a graded test, and separately the runs that were interrupted before any test was graded.
+def without_ungraded(runs: Sequence[GradedRun]) -> tuple[list[GradedRun], list[Unusable]]:
+    """Split runs into those with a graded test, and those that were interrupted before any test was graded.
 
-    The latter have no score, rather than a score of 0. Raises InputError if no run is left.
+    An interrupted run has no score, rather than a score of 0. Raises InputError if no run is left.
     """
     left = [run for run in runs if run.result.ungraded]
     unusable = [
@@ -132,14 +132,14 @@ def without_ungraded(runs: Sequence[Graded]) -> tuple[list[Graded], list[Unusabl
     return [run for run in runs if run not in left], unusable
 
 
-def names(runs: Sequence[Graded]) -> dict[Path, str]:
+def name_runs(runs: Sequence[GradedRun]) -> dict[Path, str]:
     """Return each run's name by its path: its folder's name, or the path itself if several folders have the same name."""
     counts = Counter(run.name for run in runs)
     return {run.folder.path: run.name if counts[run.name] == 1 else str(run.folder.path) for run in runs}
 
 
 def _folders(path: Path) -> Iterable[Path]:
-    """Return the folders of the runs in a path. Links inside it are not resolved; the path itself is, so that none is read twice."""
+    """Return the folders of the runs in a path. Resolve the path itself, so that no run is read twice, but no links inside it."""
     if (path / MANIFEST).exists():
         return [path.resolve()]
     if not path.is_dir():
@@ -150,15 +150,15 @@ def _folders(path: Path) -> Iterable[Path]:
     return [run if run.is_symlink() else run.resolve() for run in runs]
 
 
-def _read(path: Path) -> Graded:
-    folder = RunFolder(inside(path.parent, path.name))  # refuses a run that is a link
+def _read(path: Path) -> GradedRun:
+    folder = RunFolder(path_inside(path.parent, path.name))  # refuses a run that is a link
     manifest = folder.manifest
     result = _result(folder)
     folder.check()
     planned = sorted(planned.id for _, planned in manifest.graded)
     if len(set(planned)) < len(planned) or not planned:
         raise InputError(f"{path}: its manifest plans {'a test twice' if planned else 'no test'}")
-    return Graded(folder, manifest, result)
+    return GradedRun(folder, manifest, result)
 
 
 def _result(folder: RunFolder) -> Result:

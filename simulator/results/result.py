@@ -9,17 +9,17 @@ from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from longspan.simulator.archive.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.shares import points, spanned
+from longspan.simulator.base.files.checksums import verify_checksum
+from longspan.simulator.base.files.folders import read_file
+from longspan.simulator.base.shares import format_points, format_share_range
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.files.checksums import checked
-from longspan.simulator.files.folders import read_file
+from longspan.simulator.journal.run_folder import MAX_BYTES, RESULT, Correction, RunFolder
 from longspan.simulator.journal.transcript import Evidence
 from longspan.simulator.results.effects import Effect
-from longspan.simulator.results.reach import ReachResult, keep_reach
-from longspan.simulator.subject.ledger import Spending, known_cost, total_cost
+from longspan.simulator.results.reach_result import ReachResult, keep_reach
+from longspan.simulator.subject.ledger import Spending, sum_known_costs, total_cost
 from longspan.simulator.subject.spending_record import SpendingTotals
 
 __all__ = [
@@ -35,12 +35,12 @@ __all__ = [
     "TestResult",
     "read_result",
     "recall_of",
-    "rounded",
+    "round_figure",
     "scenario_result",
 ]
 
 NOTABLE_USD: Final = 0.00005
-"""The least difference in dollars that is worth a remark: figures have four decimals."""
+"""The least difference in dollars that is reported: figures have four decimals."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -58,8 +58,10 @@ class _Frozen(BaseModel):
 
 @final
 class AfterFarewell(_Frozen):
-    """The reply to a test's last question, asked once more after its farewell in turn `turn`. `score` is the score that it would have got
-    as the answer: 0 if the agent no longer reveals any of it."""
+    """The reply to a test's last question, asked again after its farewell in turn `turn`.
+
+    `score` is the score that the reply would have had as the answer: 0 if the agent reveals nothing any more.
+    """
 
     score: float | None
     reason: str
@@ -68,16 +70,18 @@ class AfterFarewell(_Frozen):
 
 @final
 class TestResult(_Frozen):
-    """The result of one test. `span_dealt` (as charged), `span_used` (as said) and evidence are in tokens; `turns` are the turns that prove
-    the grade. `refused`: how many of its own messages got a refusal.
+    """The result of one test.
 
-    `tags` are words to select and group tests by. A test that does not count (`counts`) is left out of its scenario's score. `trunk`: the
-    conversation that its own branches off, or None. `certified` is None for a test about a history that is told.
+    `span_dealt` (as charged), `span_used` (with actual replies) and evidence are in tokens. `turns` are the turns that prove the grade.
+    `refused` counts the test's messages that the agent refused to answer.
 
-    `numbers` counts things planted in it, such as `similar` facts and `updates` (see `Scenario.numbers`).
+    `tags` select and group tests. A test without `counts` is left out of its scenario's score. `trunk` is the conversation that the test's
+    conversation branches off, or None. `certified` is None for a test about a recorded history.
 
-    A person's `correction` overrides the grader's `machine_score`. `farewell` is the result of asking its last question again after its
-    farewell, or None; it counts toward nothing else.
+    `numbers` counts things planted in the test, such as `similar` facts and `updates` (see `Scenario.numbers`).
+
+    A person's `correction` overrides the grader's `machine_score`. `farewell` is the result of repeating the last question after the test's
+    farewell, or None; it does not affect any score.
     """
 
     id: str
@@ -118,8 +122,10 @@ class TestResult(_Frozen):
 
 @final
 class ScenarioResult(_Frozen):
-    """The mean score and population standard deviation over a scenario's tests that count; None if one has no score. `about` says what the
-    scenario tests."""
+    """The mean score and population standard deviation over a scenario's tests that count, None if one has no score.
+
+    `about` describes what the scenario tests.
+    """
 
     score: float | None
     std: float | None
@@ -135,16 +141,18 @@ ScoreVerdict = Literal[
 
 With a control, `distance costs`: tests score significantly less at a distance, and `no loss shown`: they do not. Without one, `better`: the
 score is significantly better than guessing, `not shown`: it is not, and `unknown`: the score of guessing is unknown. Without distance, `can
-do`: the score is significantly better than guessing, and `cannot do`: it is not. `ideal`: the agent is handed the answers. `too few`: too
-few tests to decide. `no score`: no test has one.
+do`: the score is significantly better than guessing, and `cannot do`: it is not. `ideal`: the agent is given the answers. `too few`: too
+few tests to decide. `no score`: no test has a score.
 """
 
 
 @final
 class Meaning(_Frozen):
-    """What a run's score shows: a `verdict` and a `sentence`. `scenarios` are those in which the agent is shown to be better than guessing,
-    with a control over the tests with and without distance together. `advice` says what to do next, and `command` is what to type in a
-    shell for it. Both are empty where there is nothing to do."""
+    """The meaning of a run's score: a `verdict` and a `sentence`.
+
+    `scenarios` lists the scenarios where the agent is significantly better than guessing; with a control, over the tests with and without
+    distance together. `advice` is the next step, and `command` is the shell command for it. Both are empty if no step follows.
+    """
 
     verdict: ScoreVerdict
     sentence: str
@@ -155,10 +163,12 @@ class Meaning(_Frozen):
 
 @final
 class StageResult(_Frozen):
-    """A stage of a memory: the share of the evidence that was `stored`, that was `found` among the first `k` memories, or the score of the
-    answers (`answered`). `share` is the mean over `questions` that rest on evidence, and `interval` its 95% interval, None if it cannot
-    be estimated. Undecided answers, and evidence of which it is unknown whether it was stored or found, count as 0 in `share` and as 1 in
-    `share_at_most`, which is None without any.
+    """A stage of a memory: the evidence `stored`, the evidence `found` among the first `k` memories, or the score of the answers
+    (`answered`).
+
+    `share` is the mean over the `questions` that rest on evidence. `interval` is its 95% interval, None if it cannot be estimated.
+    Undecided answers, and evidence with unreported storage or retrieval, count as 0 in `share` and as 1 in `share_at_most`. The latter is
+    None without any.
     """
 
     stage: Literal["stored", "found", "answered"]
@@ -171,14 +181,15 @@ class StageResult(_Frozen):
     @property
     def shown(self) -> str:
         """The share as text: a range if it is not known exactly."""
-        return spanned(self.share, self.share if self.share_at_most is None else self.share_at_most)
+        return format_share_range(self.share, self.share if self.share_at_most is None else self.share_at_most)
 
 
 @final
 class MemoryResult(_Frozen):
-    """What became of the evidence in an agent's memory, as its traces tell. `kinds` has the stages by kind of question. `needles` counts
-    the needles that questions needed, by what became of them, `inferred` those whose outcome was inferred because memories named no turns,
-    and `sentence` says so.
+    """The fate of the evidence in an agent's memory, according to its traces.
+
+    `kinds` has the stages by kind of question. `needles` counts the needles that questions needed, by outcome. `inferred` counts those with
+    an outcome inferred because memories named no turns. `sentence` describes them.
     """
 
     stages: list[StageResult]
@@ -195,8 +206,10 @@ class MemoryResult(_Frozen):
 
 @final
 class CallsOf(_Frozen):
-    """The inner calls of an agent's model for one purpose: how many `failed`, or had an answer that could not be used, and the most
-    frequent `problem`."""
+    """An agent's inner calls of its model for one purpose.
+
+    `failed` counts the calls that failed or had an unusable answer. `problem` is the most frequent one.
+    """
 
     calls: int
     failed: int
@@ -205,13 +218,15 @@ class CallsOf(_Frozen):
 
 @final
 class StuckResult(_Frozen):
-    """Signs that an agent is stuck. Of its `answers` to questions, `alike` are nearly the same as at least two others, without
-    those that say that something is not known; of the answers that were expected, `expected_alike` are. `most_alike` is the largest
-    group, and `example` the beginning of one of its answers. Of its `replies`, `echoed` repeat the message, and `borrowed` have a
-    format that only another test asked for, `formats` the most frequent ones. Of the messages that only `told` something,
-    `declined` were answered as if something unknown had been asked for, for example by `declining`. `refusing` answers refuse to
-    help, other than by a refusal that the agent reports. `wrong` counts the replies with a sign, by its name (`alike`, `echoed`,
-    `borrowed`, `declined`, `refusing`), where the agent fails; only these are signs that it is stuck.
+    """Signs that an agent is stuck.
+
+    `alike` of its `answers` are nearly the same as at least two others; answers that something is unknown do not count. `expected_alike` is
+    the same for the expected answers. `most_alike` is the size of the largest group, and `example` the beginning of one of its answers. Of
+    the `replies`, `echoed` repeat the message, and `borrowed` have a format that only another test asked for; `formats` lists the most
+    frequent ones. Of the messages that only state something (`told`), `declined` were answered as if they had asked for something unknown,
+    for example by `declining`. `refusing` counts answers that refuse to help, other than refusals that the agent reports. `wrong` counts,
+    by the name of the sign (`alike`, `echoed`, `borrowed`, `declined`, `refusing`), the replies where the agent also fails. Only these show
+    that it is stuck.
     """
 
     answers: int
@@ -232,28 +247,30 @@ class StuckResult(_Frozen):
 
 @final
 class Result(_Frozen):
-    """The results of the run called `run` (see `Manifest.run_name`), as written to result.json. docs/journal.md describes every field.
+    """The results of the run called `run` (see `Manifest.run_name`), as stored in result.json.
 
-    `meaning`: what the score shows; None in results of earlier versions.
+    docs/reference/journal.md describes every field.
 
-    `costs`: what the conversations used by part, in the journals and of the judge; `spending`: what the run has cost in all, checks and
-    repetitions included, None if nothing was paid for.
+    `meaning`: the meaning of the score; None in results of earlier versions.
 
-    `measure` and `remarks`: the name of `score` wherever it is shown, and remarks on it (see `Scenario.measure`).
+    `costs`: the usage of the conversations and of the judge, by part. `spending`: the total cost of the run, including checks and
+    repetitions; None if nothing was paid for.
+
+    `measure` and `remarks`: the displayed name of `score`, and remarks on it (see `Scenario.measure`).
 
     `data_changes`: the changes made to the data, in sentences (see `Scenario.changed`).
 
-    `faults`: errors of scenarios' code that cost no grade, in sentences.
+    `faults`: errors of scenarios' code that left all grades intact, in sentences.
 
-    `leaks`: the questions about a history were asked one after another, so that one may give away another's answer. `unchecked`: the
-    memory was played although it had not been checked. `twins`, `lesions` and `control` are the effects of experiments, None without any;
-    they count toward nothing else.
+    `leaks`: whether the questions about a history were asked one after another, so that one may reveal another's answer. `unchecked`:
+    whether the memory was played without its checks. `twins`, `lesions` and `control` are the effects of experiments, None without any;
+    they do not affect the score.
 
-    `memory`: the evidence that the agent's memory stored and found; None if its traces do not tell.
+    `memory`: the evidence that the agent's memory stored and found; None if its traces do not report it.
 
     `stuck`: signs that the agent repeats itself instead of answering; None in results of earlier versions.
 
-    `calls`: the inner calls of its model by purpose, as its traces tell.
+    `calls`: the inner calls of the agent's model by purpose, according to its traces.
     """
 
     run: str | None = None
@@ -305,14 +322,14 @@ class Result(_Frozen):
     @property
     def known_usd(self) -> float:
         """The known cost of the run in dollars."""
-        return self.spending.known_usd if self.spending is not None else known_cost(part.cost_usd for part in self.costs.values())
+        return self.spending.known_usd if self.spending is not None else sum_known_costs(part.cost_usd for part in self.costs.values())
 
     @property
     def cost_remarks(self) -> list[str]:
-        """Remarks on money that the run spent outside its turns, more than once, or perhaps."""
+        """Remarks on money spent outside turns, spent more than once, or possibly spent."""
         if self.spending is None:
             return []
-        turns, told = known_cost(part.cost_usd for part in self.costs.values()), []
+        turns, told = sum_known_costs(part.cost_usd for part in self.costs.values()), []
         if self.spending.again_usd or abs(self.spending.known_usd - turns) >= NOTABLE_USD:
             unknown = " or more (a price is unknown)" if self.spending.cost_usd is None else ""
             again = f"; ${self.spending.again_usd:.4f} of it was paid more than once" if self.spending.again_usd else ""
@@ -339,7 +356,7 @@ class Result(_Frozen):
 
     @property
     def full(self) -> int:
-        """The divisor of scores for a share of full marks: 1 if no test can earn any."""
+        """The number that divides scores to give a share of full marks: 1 if no test counts."""
         return self.max_score or 1
 
     @property
@@ -348,9 +365,12 @@ class Result(_Frozen):
         if self.ungraded:
             return f"no test is graded{self._remarks}"
         if (found := self.searched) is not None:
-            return f"evidence found {found.shown} among the first {found.k}, nobody answered{self._remarks}"
+            return f"evidence found {found.shown} among the first {found.k}, search only{self._remarks}"
         low, high = self.score_bounds
-        return f"{self.measure} {spanned(low / self.full, high / self.full)} ({points(low, high)} of {self.max_score}){self._remarks}"
+        return (
+            f"{self.measure} {format_share_range(low / self.full, high / self.full)} ({format_points(low, high)} of "
+            f"{self.max_score}){self._remarks}"
+        )
 
     @property
     def _remarks(self) -> str:
@@ -370,38 +390,41 @@ class Result(_Frozen):
 
     @property
     def ungraded(self) -> bool:
-        """Whether the run was interrupted before any test was graded. It then has no score, and its bounds are meaningless."""
+        """Whether the run was interrupted before any test was graded. Such a run has no score, and its bounds are meaningless."""
         return bool(self.interrupted) and all(test.score is None for test in self.tests)
 
 
 def scenario_result(tests: Sequence[TestResult], about: str = "") -> ScenarioResult:
-    """Return the mean and the standard deviation of a scenario's scores. `about` says what it tests."""
+    """Return the mean and the standard deviation of a scenario's scores. `about` describes what the scenario tests."""
     counted = [test for test in tests if test.counts]
     scores = [test.score for test in counted if test.score is not None]
     complete = bool(counted) and len(scores) == len(counted)
     return ScenarioResult(
-        score=rounded(fmean(scores)) if complete else None,
-        std=rounded(pstdev(scores)) if complete else None,
-        chance=rounded(fmean(test.chance for test in counted or tests)),
+        score=round_figure(fmean(scores)) if complete else None,
+        std=round_figure(pstdev(scores)) if complete else None,
+        chance=round_figure(fmean(test.chance for test in counted or tests)),
         tests=len(tests),
         about=about,
     )
 
 
 def recall_of(results: Sequence[Result]) -> float | None:
-    """Return the mean recall of runs of a memory that was only searched; None for all other runs."""
+    """Return the mean recall of runs whose memory only searched; None for all other runs."""
     found = [result.searched for result in results]
     return fmean(each.share for each in found if each is not None) if found and None not in found else None
 
 
-def rounded(value: float) -> float:
-    """Return a figure rounded to six digits; more would only show floating-point errors."""
+def round_figure(value: float) -> float:
+    """Round a figure to six digits; more would only show floating-point errors."""
     return round(value, 6)
 
 
 def read_result(run: RunFolder) -> Result:
-    """Return the results in a run's folder. Raises FileNotFoundError if the folder has none, InputError if they cannot be used, and
-    JournalError if they belong to another run."""
+    """Return the results in a run's folder.
+
+    Raises FileNotFoundError if the folder has no results, InputError if they cannot be used, and JournalError if they belong to another
+    run.
+    """
     path = run.path / RESULT
     try:
         content = read_file(path, MAX_BYTES)
@@ -411,7 +434,7 @@ def read_result(run: RunFolder) -> Result:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     remedy = "`longspan score` writes it again"
     try:
-        result = Result.model_validate_json(checked(content, path, remedy))
+        result = Result.model_validate_json(verify_checksum(content, path, remedy))
     except ValidationError as error:
         raise InputError(f"{path}: not results of this version: {first_problem(error)}; {remedy}") from None
     manifest = run.manifest

@@ -1,1 +1,1 @@
-"""Runs: planned, played, resumed, replayed and scored."""
+"""Runs: planning, playing, resuming, replaying and scoring."""

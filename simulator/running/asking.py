@@ -1,4 +1,4 @@
-"""Asks an agent a turn of a run again, from the state before that turn. The run's folder does not change."""
+"""Repeats a turn of a run with an agent, from the state before that turn. The run's folder does not change."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, final
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.base.errors import InputError, StoppedError
-from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, start
+from longspan.simulator.contract.agent import Agent, can_observe, close_agent, has_snapshots, start_agent
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.messages import Reply
-from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTurn, Transcripts
+from longspan.simulator.journal.turns_shown import PastTurn, message_of, nights_before, turns_of
 from longspan.simulator.play.live_agent import LiveAgent
+from longspan.simulator.results.gradebook.gradebook import Gradebook
 from longspan.simulator.running.planning import agent_for
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Costs
 from longspan.simulator.subject.prompt_log import Prompt, PromptLog
 from longspan.simulator.subject.snapshots import Snapshots
-from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, pin_defaults
+from longspan.simulator.suite.trust import require_trust
 
-__all__ = ["Again", "Asking", "Past", "grades_of", "past_of"]
+__all__ = ["Again", "Past", "TurnAsker", "grades_of", "past_of"]
 
 
 @final
 class Past(NamedTuple):
-    """A turn of a conversation and the turns before it. `expected`: the ideal reply to a question of a scripted test."""
+    """A turn of a conversation and the turns before it. `expected` is the ideal reply to a question of a scripted test."""
 
     conversation: str
     before: list[PlayedTurn]
@@ -40,7 +40,7 @@ class Past(NamedTuple):
 
 @final
 class Again(NamedTuple):
-    """A turn's new reply, its cost in dollars by part, None if unknown, and the prompts sent to models for it."""
+    """A turn's new reply, its cost in dollars by part (None if unknown), and the prompts sent to models for it."""
 
     reply: Reply
     costs: Costs | None
@@ -48,9 +48,9 @@ class Again(NamedTuple):
 
 
 def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Past:
-    """Read a turn and the turns before it. `conversation` may be left out if the run has only one.
+    """Read a turn and the turns before it. `conversation` may be omitted if the run has only one.
 
-    Raises InputError if there is no such turn, and JournalError for a damaged journal.
+    Raises InputError if the turn does not exist, and JournalError for a damaged journal.
     """
     known = list(run.manifest.conversations)
     if conversation is None and len(known) > 1:
@@ -76,10 +76,10 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
 
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
-    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's. None if the turn belongs to no graded
-    test.
+    """Grade the test of a turn by rules: as it was played, and with `reply` in place of the turn's reply.
 
-    A dynamic test's later messages, which might have been different, are not played.
+    Returns None if the turn belongs to no graded test. A dynamic test might have reacted to `reply` with other messages; they are not
+    played.
     """
     id = past.turn.message.test
     if past.turn.reply is None or id is None:
@@ -104,11 +104,11 @@ def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | N
 
 
 @final
-class Asking:
-    """Asks `agent`, or the run's agent if it is None, a turn of a run again.
+class TurnAsker:
+    """Repeats a turn of a run with `agent`, or with the run's agent if it is None.
 
-    Its standard error is in `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user has not
-    allowed (see `trust`).
+    The agent's standard error goes to `log`. Raises InputError for an unknown kind of agent, and for an agent in the manifest that the user
+    has not allowed (see `trust`).
     """
 
     def __init__(self, run: RunFolder, past: Past, agent: str | None = None) -> None:
@@ -116,8 +116,8 @@ class Asking:
         if agent is None and manifest.imported is not None:
             raise InputError(f"{run.path} was imported: name an agent with --agent")
         if agent is None:
-            clear(manifest, "agent")
-        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent) if agent is None else begun(AgentSpec.parse(agent)))
+            require_trust(manifest, "agent")
+        self.spec = agent_for(manifest, AgentSpec.parse(manifest.agent) if agent is None else pin_defaults(AgentSpec.parse(agent)))
         if self.spec.kind == "oracle":
             raise InputError("oracle gets its replies from a test that is being played; name another agent")
         own = str(self.spec) == manifest.agent and manifest.imported is None
@@ -132,15 +132,15 @@ class Asking:
     async def ask(self, agree: Callable[[str, bool], bool]) -> Again:
         """Bring the agent to the turn, and ask it.
 
-        First call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, nothing happens
-        and StoppedError is raised. Raises AgentError if the agent fails.
+        Before that, call `agree` with a line about the effort, and whether turns are sent to the agent again. If it returns False, do
+        nothing and raise StoppedError. Raises AgentError if the agent fails.
         """
         prompts = PromptLog(None)
-        with self.log.kept(None), prompts.kept():
+        with self.log.keep_at(None), prompts.keep_prompts():
             agent = make_agent(self.spec)
             try:
-                await start(agent)
-                if not agree(*self._needed(agent)):
+                await start_agent(agent)
+                if not agree(*self._describe_needs(agent)):
                     raise StoppedError("nothing was asked")
                 live = LiveAgent(agent, snapshots=self._snapshots)
                 for past in (PastTurn.of(turn) for turn in self._past.before):
@@ -148,16 +148,17 @@ class Asking:
                     live.replay(past.message, past.reply, asked=self._own and past.asked)
                 live.replay_nights(nights_before(self._past.turn))
                 await live.catch_up()
+                # Only the prompts of the repeated turn are returned, not the prompts of catching up.
                 prompts.prompts.clear()
                 reply, costs = await live.reply(message_of(self._past.turn), "")
             finally:
-                await close(agent)
+                await close_agent(agent)
         return Again(reply, costs, prompts.prompts)
 
-    def _needed(self, agent: Agent) -> tuple[str, bool]:
+    def _describe_needs(self, agent: Agent) -> tuple[str, bool]:
         number = self._past.turn.message.turn
         saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
         since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
-        if observes(agent) or saved == number:
-            return f"{self.spec} is shown {since}", False
-        return f"{self.spec} cannot be shown turns: {since} are sent to it again", True
+        if can_observe(agent) or saved == number:
+            return f"{self.spec} observes {since}", False
+        return f"{self.spec} has no observe: {since} are sent to it again", True

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError, ReplayError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest, PlayedTurn, Transcript
 from longspan.simulator.suite.manifest import Manifest
 
@@ -34,7 +34,7 @@ def check_coherence(run: RunFolder) -> None:
 
 
 def _add(event: events.Event, transcript: Transcript, manifest: Manifest, count: Callable[[str], int]) -> str | None:
-    """Add the next event to the transcript. Describe the part that does not follow from earlier events; None if all does."""
+    """Add the next event to the transcript. Return what contradicts earlier events; None if it is consistent."""
     now, tokens, waiting = transcript.now, transcript.tokens, transcript.waiting
     try:
         change = transcript.add(event)

@@ -1,12 +1,13 @@
-"""Planning runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
+"""Plans runs: creates a run's tests from its settings or its manifest, and checks them before anything is written."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -16,27 +17,39 @@ from unicodedata import normalize
 
 from longspan.simulator.base.address_space import check_room
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import content_digest, hash_file, resolve_path
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.contract.agent import Agent, has_snapshots, lacking, observes, rewinds
+from longspan.simulator.contract.agent import Agent, can_observe, can_rewind, describe_missing_abilities, has_snapshots
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.files.reading import content_digest, digest, resolved
 from longspan.simulator.filler.filler import Filler, Source
 from longspan.simulator.filler.talk import Talk
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.judging.cached_model import check_model
 from longspan.simulator.play.setting import Setting
-from longspan.simulator.suite.agent_spec import AgentSpec, begun, inspected, source
-from longspan.simulator.suite.agent_spec import resolved as resolved_spec
+from longspan.simulator.results.judging.cached_model import check_model
+from longspan.simulator.running.prepared_agents import PreparedAgents
+from longspan.simulator.subject.purse import Purse
+from longspan.simulator.suite.agent_spec import AgentSpec, agent_source, inspect_agent, pin_defaults, resolve_spec
 from longspan.simulator.suite.branching import conversations_of, experiments_of
 from longspan.simulator.suite.definitions import read_definitions, tests_for, tests_of
-from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit, versions
-from longspan.simulator.suite.plugins import make_scenario
-from longspan.simulator.suite.provenance import commit_of, now
+from longspan.simulator.suite.manifest import Manifest, PlannedTest, commit_definitions, package_versions
+from longspan.simulator.suite.provenance import commit_of, utc_now
 from longspan.simulator.suite.settings import Conditions, RunSettings
 from longspan.simulator.suite.suite import Suite
-from longspan.simulator.suite.trust import clear, vouch
+from longspan.simulator.suite.trust import require_trust, vouch_for
 
-__all__ = ["Plan", "agent_for", "check_branches", "check_filler", "made_of", "plan", "plan_some", "repetitions", "replan", "setting_of"]
+__all__ = [
+    "Plan",
+    "agent_for",
+    "check_branches",
+    "check_filler",
+    "describe_repetitions",
+    "identify_run",
+    "plan_run",
+    "plan_some",
+    "replan_run",
+    "setting_of",
+]
 
 MAX_PART: Final = 90
 """The maximum number of characters of the agent in the name of a run's folder."""
@@ -48,16 +61,30 @@ LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run to be played: its manifest, the tests of each conversation, its agent, and the folder `out` for its own folder.
+    """A run to be played: its manifest, the tests of each conversation, its agent, and the parent `out` of its folder.
 
-    If every test has its own conversation, `agent` has no timestamps unless its spec sets them. No test asks about time there, and one may
-    depend on the exact length of its text and the digits in it.
+    If every test has its own conversation, `agent` has no timestamps unless its spec sets them: no test asks about time there, and a test
+    may depend on the exact length and digits of its text.
     """
 
     manifest: Manifest
     tests: dict[str, list[Test]]
     agent: AgentSpec
     out: Path
+    agents: PreparedAgents | None = field(default=None, compare=False, repr=False)
+
+    def take_agent(self) -> tuple[Agent, Purse] | None:
+        """Hand over the agent that was made to plan the run, with its purse; None if there is none any more."""
+        return self.agents.take(self.agent) if self.agents is not None else None
+
+    @contextmanager
+    def inspect_agent(self) -> Iterator[Agent]:
+        """Have an agent, to ask what it is able to do. Raises as `make_agent` does."""
+        if self.agents is not None:
+            yield self.agents.inspect(self.agent)
+        else:
+            with inspect_agent(self.agent) as agent:
+                yield agent
 
     def tests_in(self, conversation: str) -> list[Test]:
         """Return the tests of a conversation or an experiment."""
@@ -73,7 +100,7 @@ class Plan:
         manifest = self.manifest
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
-        agent = _folder_part(_shortened(manifest.agent)) or "agent"
+        agent = _folder_part(_shorten_agent(manifest.agent)) or "agent"
         made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
@@ -84,7 +111,7 @@ class Plan:
         return f"{manifest.suite.name}{made_up}{span}{mode}-{agent}{label}-seed{manifest.seed}"
 
 
-def _shortened(agent: str) -> str:
+def _shorten_agent(agent: str) -> str:
     """Return an agent's spec with the stems of model files instead of their paths, and without options that do not change results."""
     stems = re.sub(r"(?<=gguf[/:])(?:[^?&]*/)?([^/?&]+?)(?:\.gguf)?(?=[?&]|$)", r"\1", agent)
     return re.sub(r"(?<=[?&])(?:threads|conversations)=[^&]*(?:&|$)", "", stems).rstrip("?&")
@@ -103,28 +130,31 @@ def _folder_part(text: str) -> str:
     return f"{part[: MAX_PART - 9].rstrip('-.')}-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}".lstrip("-")
 
 
-def made_of(agent: AgentSpec) -> dict[str, Any]:
+def identify_run(agent: AgentSpec) -> dict[str, Any]:
     """Return the fields of a new run's manifest that identify it: a nonce, the time, and the commit of its agent's code."""
-    file = source(agent)
-    return {"run_nonce": token_hex(16), "created": now(), "agent_commit": commit_of(file) if file is not None else None}
+    file = agent_source(agent)
+    return {"run_nonce": token_hex(16), "created": utc_now(), "agent_commit": commit_of(file) if file is not None else None}
 
 
-def plan(settings: RunSettings, out: Path) -> Plan:
+def plan_run(settings: RunSettings, out: Path, agents: PreparedAgents | None = None) -> Plan:
     """Create a run's tests, or take them from its definitions, and check as much as possible before the run.
 
-    The settings are the user's own: everything that they name may be run, called and read.
+    The settings are the user's own: everything that they name may be run, called and read. The agent that is made to find out what it can
+    do is kept in `agents`, and closed again without them.
 
     Raises InputError for invalid settings, and if no test fits in the span.
     """
     check_room()
-    spec = begun(AgentSpec.parse(settings.agent))
-    with inspected(spec) as agent:
-        planned = _planned_for(spec, settings, out)
-        check_branches(planned, agent)
-        return planned
+    spec = pin_defaults(AgentSpec.parse(settings.agent))
+    with PreparedAgents() as own:
+        used = own if agents is None else agents
+        used.inspect(spec)  # first, since the tests may take long to make
+        planned = _plan_for(spec, settings, out)
+        check_branches(planned, used.inspect(spec))
+        return planned if agents is None else replace(planned, agents=agents)
 
 
-def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
+def _plan_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
     if settings.judge is not None:
         check_model(settings.judge)
     definitions = read_definitions(settings.definitions) if settings.definitions else None
@@ -132,10 +162,10 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
         raise InputError("--placement early only works with generated tests; leave it out, because definitions place their own lines")
     settings = settings.model_copy(
         update={
-            "suite": settings.suite.played_with(settings.tokenizer, settings.span),
+            "suite": settings.suite.with_run_settings(settings.tokenizer, settings.span),
             "agent": str(spec),
-            "judge": str(resolved_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
-            "filler": resolved(settings.filler) if settings.filler else None,
+            "judge": str(resolve_spec(AgentSpec.parse(settings.judge))) if settings.judge is not None else None,
+            "filler": resolve_path(settings.filler) if settings.filler else None,
             "definitions": definitions.folder if definitions else None,
             "placement": "uniform" if definitions else settings.placement,
         }
@@ -145,13 +175,13 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
     tests: list[Test] = []
     candidates, left_out = tests_for(settings.suite, settings.seed, settings.span, settings.placement, definitions)
     for test in candidates:
-        reason = setting.left_out(test)
+        reason = setting.reason_to_omit(test)
         if reason is None:
             tests.append(test)
         else:
             left_out.append(reason)
     if settings.nights and (settings.isolated or all(test.script.alone for test in tests)):
-        raise InputError("--nights: every test has a conversation to itself, with no span for nights to fall in; leave it out")
+        raise InputError("--nights: every test has a separate conversation, without a span for nights; leave it out")
     if not tests:
         raise InputError(f"no test of suite {settings.suite.name} fits in a span of {settings.span:,} tokens: {left_out[0]}")
     starts_at = min([settings.starts_at, *(date for test in tests for date in test.script.dates())])
@@ -160,25 +190,25 @@ def _planned_for(spec: AgentSpec, settings: RunSettings, out: Path) -> Plan:
     nonce = token_hex(32)
     manifest = Manifest(
         **dict(settings),
-        filler_sha256=digest(settings.filler) if settings.filler else None,
+        filler_sha256=hash_file(settings.filler) if settings.filler else None,
         definitions_sha256=definitions.sha256 if definitions else None,
         scenario_versions=_versions(settings.suite),
         data={name: content_digest(path) for name, path in settings.suite.paths().items()},
-        conversations=_planned(conversations),
+        conversations=_plan_conversations(conversations),
         experiments=experiments_of(conversations, settings),
         left_out=left_out,
         late=_late(settings.suite) if settings.placement == "early" else [],
         nonce=nonce,
-        commitment=commit(nonce, settings.seed, (test.definition() for test in tests)),
-        versions=versions(),
-        **made_of(spec),
+        commitment=commit_definitions(nonce, settings.seed, (test.definition() for test in tests)),
+        versions=package_versions(),
+        **identify_run(spec),
     )
-    vouch(manifest)
+    vouch_for(manifest)
     return Plan(manifest, conversations, agent_for(manifest, spec), out)
 
 
-def repetitions(plans: Iterable[Plan]) -> list[str]:
-    """Return notes to the user about runs that would make an agent play the same thing several times.
+def describe_repetitions(plans: Iterable[Plan]) -> list[str]:
+    """Return notes to the user about runs that make an agent play the same tests several times.
 
     A recorded history in its own conversation is the same for every seed and span.
     """
@@ -194,8 +224,8 @@ def repetitions(plans: Iterable[Plan]) -> list[str]:
         what, count = ("history", "it counts") if len(known) == 1 else (f"{len(known):,} histories", "they count")
         if (times := len(runs)) > 1:
             sentences.append(
-                f"note: {times:,} runs of {runs[0].agent} tell the same recorded {what} and ask the same questions, whatever the seed or "
-                f"the span: that is paid for {times:,} times, and {count} once; one run is enough, unless its replies vary"
+                f"note: {times:,} runs of {runs[0].agent} play the same recorded {what} and ask the same questions for every seed and "
+                f"span: this costs {times:,} times as much, but {count} once; one run is enough, unless its replies vary"
             )
     return sentences
 
@@ -203,12 +233,12 @@ def repetitions(plans: Iterable[Plan]) -> list[str]:
 def _check_environment(manifest: Manifest) -> None:
     """Raise InputError if the environment now sets an option of the agent or the judge that it did not set when the run began."""
     for spec in (AgentSpec.parse(text) for text in (manifest.agent, manifest.judge) if text is not None):
-        now = resolved_spec(spec)
+        now = resolve_spec(spec)
         if more := [f"{name}={value}" for name, value in now.options.items() if name not in spec.options]:
-            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset the variable that names it")
+            raise InputError(f"the run was begun with {spec}; the environment now adds {', '.join(more)}: unset that variable")
 
 
-def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
+def replan_run(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
     Raises InputError for an imported run, a run of 0.2, and a run whose tests this version of longspan generates differently. Also raises
@@ -218,7 +248,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
     if manifest.format == 1:
         made = manifest.versions.get("longspan", "0.2")
         raise InputError(
-            f"the run was made by longspan {made}, in which the conversation followed the agent's replies: it cannot be resumed, replayed "
+            f"the run was made by longspan {made}, where messages depended on the agent's replies: it cannot be resumed, replayed "
             "or played again by this version; `longspan score`, `view`, `compare` and `export` read it"
         )
     if manifest.imported is not None:
@@ -226,7 +256,7 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"
         )
-    clear(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
+    require_trust(manifest, "scenarios", "sources", *(("agent", "judge") if agent == manifest.agent else ()))
     if agent == manifest.agent:
         _check_environment(manifest)
     _check_unicode(manifest)
@@ -236,10 +266,10 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
         raise InputError("the manifest lists tests that its suite does not have: it was changed or needs another version of longspan")
     check_filler(manifest)
     definitions = (tests[id].definition() for id in dict.fromkeys(ids))
-    if commit(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
+    if commit_definitions(manifest.nonce, manifest.seed, definitions) != manifest.commitment:
         _check_data(manifest)
         raise InputError(
-            "the manifest's tests are not those that the run was created with: a scenario, its data or the manifest has changed, "
+            "the manifest's tests differ from the tests that the run was created with: a scenario, its data or the manifest has changed, "
             f"or the run needs longspan {manifest.versions.get('longspan')}, which created it"
         )
     conversations = {id: [tests[plan.id] for plan in group] for id, group in manifest.conversations.items()}
@@ -247,11 +277,11 @@ def replan(manifest: Manifest, agent: str, out: Path) -> Plan:
 
 
 def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: str) -> Plan:
-    """Plan a new run of some of a run's tests, by id, from its manifest. Questions about a history come with the test that tells it.
+    """Plan a new run of some of a run's tests, chosen by id. Questions about a history include the test that plays it.
 
-    `parent`: the name of the run's folder. Raises InputError as `replan` does.
+    `parent` is the name of the run's folder. Raises InputError as `replan_run` does.
     """
-    whole = replan(manifest, manifest.agent, out)
+    whole = replan_run(manifest, manifest.agent, out)
     told = {id: {planned.trunk for planned in group if planned.id in chosen} for id, group in manifest.conversations.items()}
     for branch, trunk in manifest.trunks.items():
         told[trunk] |= told[branch]
@@ -270,13 +300,13 @@ def plan_some(manifest: Manifest, chosen: Collection[str], out: Path, parent: st
         "lesion": None,
         "control": False,
         "nonce": nonce,
-        "commitment": commit(nonce, manifest.seed, definitions.values()),
-        "versions": versions(),
+        "commitment": commit_definitions(nonce, manifest.seed, definitions.values()),
+        "versions": package_versions(),
         "parent": parent,
-        **made_of(AgentSpec.parse(manifest.agent)),
+        **identify_run(AgentSpec.parse(manifest.agent)),
     }
     made = Manifest(**{name: getattr(manifest, name) for name in Manifest.model_fields} | new)
-    vouch(made)  # replan has cleared it
+    vouch_for(made)  # replan has cleared it
     return Plan(made, tests, whole.agent, out)
 
 
@@ -286,24 +316,24 @@ def check_branches(plan: Plan, agent: Agent) -> None:
     Some agents report their abilities only once they are started.
     """
     _check_experiments(plan, agent)
-    if has_snapshots(agent) or rewinds(agent):
+    if has_snapshots(agent) or can_rewind(agent):
         return
     for trunk, branches in Counter(plan.manifest.trunks.values()).items():
         if branches > 1:
             count = Tokenizer(plan.manifest.tokenizer).count
             tokens = sum(segment.tokens for test in plan.tests[trunk] for segment in test.script.segments(count, "uniform"))
             raise InputError(
-                f"agent {plan.agent} has {lacking(agent)}, so that the {branches:,} questions about {trunk} "
-                "cannot each be asked from the same state: --branch off asks them one after another, where one may give away another's "
-                f"answer; --branch retell tells the {tokens:,} tokens again for each"
+                f"agent {plan.agent} has {describe_missing_abilities(agent)}, so that the {branches:,} questions about {trunk} "
+                "cannot each be asked from the same state: --branch off asks them one after another, where one may reveal another's "
+                f"answer; --branch retell repeats the {tokens:,} tokens for each"
             )
 
 
 def _check_experiments(plan: Plan, agent: Agent) -> None:
     kinds = {experiment.kind for experiment in plan.manifest.experiments.values() if experiment.shares}
-    if observes(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
+    if can_observe(agent) or not kinds or (kinds == {"twin"} and has_snapshots(agent)):
         return
-    need, option = ("observe, nor save and load", "--twins") if kinds == {"twin"} else ("observe", "--lesion")
+    need, option = ("observe, nor save and load", "--experiment twins") if kinds == {"twin"} else ("observe", "--experiment lesion")
     raise InputError(
         f"agent {plan.agent} has no {need}, so that the turns before a test's branch could only be sent to it again, for it to answer: "
         f"give it {need.replace('nor', 'or')}, or leave out {option}"
@@ -317,7 +347,7 @@ def agent_for(manifest: Manifest, agent: AgentSpec) -> AgentSpec:
 
 def check_filler(manifest: Manifest) -> None:
     """Raise InputError if the filler's file has changed since the run was created. The user must have allowed it (see `trust`)."""
-    if manifest.filler is not None and digest(manifest.filler) != manifest.filler_sha256:
+    if manifest.filler is not None and hash_file(manifest.filler) != manifest.filler_sha256:
         raise InputError(f"filler {manifest.filler}: not the file that the run was created with")
 
 
@@ -330,14 +360,14 @@ def _check_data(manifest: Manifest) -> None:
 
 def _check_unicode(settings: RunSettings) -> None:
     """Raise InputError for text that is not valid Unicode, such as a file's name: a manifest cannot contain it."""
-    for field, value in settings.model_dump().items():
+    for name, value in settings.model_dump().items():
         text = json.dumps(value, default=str, ensure_ascii=False)
         if found := LONE_SURROGATE.search(text):
             got = text[: found.start()].rpartition('"')[2] + text[found.start() :].partition('"')[0]
-            raise InputError(f"{field}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
+            raise InputError(f"{name}: must be valid Unicode, got {got!r:.200}; if it is a file's name, rename the file")
 
 
-def _planned(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[PlannedTest]]:
+def _plan_conversations(conversations: Mapping[str, Sequence[Test]]) -> dict[str, list[PlannedTest]]:
     """Return the plan of each conversation's tests."""
     trunks = {test.trunk for group in conversations.values() for test in group}
 
@@ -372,7 +402,7 @@ def _versions(suite: Suite) -> dict[str, int]:
 
 def setting_of(manifest: Manifest, conversation: str) -> Setting:
     """Return the setting of one conversation of a run. Raises InputError for anything that the user has not allowed (see `trust`)."""
-    clear(manifest, "sources")
+    require_trust(manifest, "sources")
     experiment = manifest.experiments.get(conversation)
     if experiment is not None and not experiment.shares:
         return _setting(manifest.model_copy(update={"isolated": True}), conversation)

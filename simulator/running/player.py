@@ -1,4 +1,4 @@
-"""Plays the conversations of runs, each with its branches and experiments, within limits that all runs share."""
+"""Plays the conversations of runs, with their branches and experiments, within limits that all runs share."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from typing import Final, NamedTuple, final
 
 import trio
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.archive.turns_shown import past_turns
 from longspan.simulator.base.errors import AgentError, InputError, LongspanError, StoppedError
-from longspan.simulator.base.keys import redacted
-from longspan.simulator.base.terminal import complain, typed
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close
+from longspan.simulator.base.keys import redact
+from longspan.simulator.base.terminal import complain, quote_command
+from longspan.simulator.contract.agent import Agent, IdealReplyAgent, close_agent
 from longspan.simulator.contract.findings import Examination
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.gradebook.worker import GradingWorker
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.journal import Journal, is_closed
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Change, PlayedTest
-from longspan.simulator.judging.background import Judging
-from longspan.simulator.judging.cached_model import CachedModel
+from longspan.simulator.journal.turns_shown import past_turns
 from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
 from longspan.simulator.play.trunk_agent import TrunkAgent
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.gradebook.worker import GradingWorker
+from longspan.simulator.results.judging.background import BackgroundJudge
+from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.forked import fork_in, snapshots_in
 from longspan.simulator.running.planning import Plan, check_branches, setting_of
-from longspan.simulator.running.scoring import Scoring
+from longspan.simulator.running.scoring import RunScorer
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.ledger import Ledger, models_of
 from longspan.simulator.subject.prompt_log import PromptLog
@@ -44,12 +44,12 @@ from longspan.simulator.subject.purse import Purse
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.subject.telemetry import SILENT, TELEMETRY, ConversationName, Spans
-from longspan.simulator.suite.agent_spec import AgentSpec, at_once, examination, make_agent
+from longspan.simulator.suite.agent_spec import AgentSpec, at_once, find_examination, make_agent
 
 __all__ = ["Listener", "Outcome", "Player", "RunEvent"]
 
 MAX_FAILURES: Final = 2
-"""The number of failed branches in a row after which a trunk's others are left for `longspan resume`."""
+"""After this many failed branches in a row, a trunk's other branches are left for `longspan resume`."""
 
 GRACE_PERIOD: Final = 10.0
 """The seconds that the current turn may take to finish when a run is stopped."""
@@ -79,7 +79,7 @@ Listener = Callable[[RunEvent], None]
 class Outcome:
     """A played run: its folder, its results (None if they cannot be written), and the error that interrupted it.
 
-    `kept` is False if its agent failed before the first reply: nothing was played, and there is no folder.
+    `kept` is False if its agent failed before the first reply. Then the folder has been deleted.
     """
 
     folder: Path
@@ -90,7 +90,7 @@ class Outcome:
 
 @final
 class Player:
-    """Plays runs that share a limit of conversations, a ledger and a listener, and stops them."""
+    """Plays runs that share a limit on conversations, a ledger and a listener, and can stop them."""
 
     def __init__(self, limit: trio.CapacityLimiter, listener: Listener | None, ledger: Ledger) -> None:
         self._limit = limit
@@ -112,7 +112,7 @@ class Player:
             async for _ in received:
                 if self._stopped:
                     break
-                complain("stopping after the current turn; press Ctrl-C again to stop at once")
+                complain("stopping after the current turn; press Ctrl-C again to stop immediately")
                 self.stop()
             self._at_once = True
             for scope in self._scopes:
@@ -133,12 +133,12 @@ class Player:
         for scope in self._scopes:
             scope.deadline = trio.current_time() + GRACE_PERIOD
 
-    async def run(self, plan: Plan, run: RunFolder, scoring: Scoring) -> LongspanError | None:
+    async def run(self, plan: Plan, run: RunFolder, scoring: RunScorer) -> LongspanError | None:
         """Play all of a run's conversations. Return the first error that interrupted one."""
-        with run.spending.kept_open() as record:
+        with run.spending.keep_open() as record:
             return await self._run(plan, run, scoring, record)
 
-    async def _run(self, plan: Plan, run: RunFolder, scoring: Scoring, record: SpendingRecord) -> LongspanError | None:
+    async def _run(self, plan: Plan, run: RunFolder, scoring: RunScorer, record: SpendingRecord) -> LongspanError | None:
         errors: list[LongspanError] = []
         self._workers.add(scoring.worker)
         if not any(run.journal(id).exists() for id in plan.manifest.played):
@@ -155,7 +155,9 @@ class Player:
             """Play a conversation, then those that branch off it."""
             branches = [id for id in plan.tests if trunks.get(id) == trunk]
             async with self._agent_limit(plan.agent), self._limit:
-                group = _Group(plan, run, branches, Purse(self._ledger, record, str(plan.agent)))
+                agent, purse = plan.take_agent() or (None, Purse())
+                purse.ledger, purse.record, purse.payer = self._ledger, record, str(plan.agent)
+                group = _Group(plan, run, branches, purse, agent=agent)
                 try:
                     if await played(group, trunk):
                         for id in branches:
@@ -168,6 +170,7 @@ class Player:
 
         async def play_experiments(group: _Group, trunk: str) -> None:
             """Play the experiments of a conversation, each with a separate agent."""
+            # Each experiment starts from a new agent, since the last one knows turns that the next must not know.
             experiments = plan.manifest.experiments_in(trunk)
             for id in experiments:
                 await group.close()
@@ -179,11 +182,11 @@ class Player:
         async def played(group: _Group, id: str) -> bool:
             """Play a conversation. Return whether it was played to its end."""
             try:
-                with group.log.kept(run.agent_log(id)):
+                with group.log.keep_at(run.agent_log(id)):
                     if model is None:
                         await self._converse(group, id, scoring, None)
                     else:
-                        async with Judging(model, scoring.worker) as judging:
+                        async with BackgroundJudge(model, scoring.worker) as judging:
                             await self._converse(group, id, scoring, judging)
             except LongspanError as error:
                 group.failures += 1 if isinstance(error, AgentError) else MAX_FAILURES
@@ -200,13 +203,15 @@ class Player:
         return errors[0] if errors else None
 
     async def _admit(self, spec: AgentSpec, purse: Purse) -> None:
-        """Have the kind of agent check it before a new run, once for all runs, at the expense of `purse`. Raises InputError if it is unfit
-        to be played."""
+        """Run the checks of the agent's kind before a new run, once for all runs, paid from `purse`.
+
+        Raises InputError if the agent must not be played.
+        """
         async with self._door:
             if str(spec) in self._admitted or self._stopped:
                 return
-            with purse.held():
-                checks = examination(spec)
+            with purse.pay_in_context():
+                checks = find_examination(spec)
                 if checks is not None:
                     try:
                         await self._examine(spec, checks)
@@ -219,8 +224,8 @@ class Player:
             finding = await check.find() if check.at_door else None
             if finding is not None and finding.verdict == "bad":
                 raise InputError(
-                    f"agent {spec}: {check.name}: {redacted(finding.what)}; `longspan check` tells more, and unchecked=true plays it as it "
-                    "is, which the result then says"
+                    f"agent {spec}: {check.name}: {redact(finding.what)}; `longspan check` reports more, and unchecked=true plays it "
+                    "anyway, with a warning in the result"
                 )
 
     def _agent_limit(self, spec: AgentSpec) -> trio.CapacityLimiter:
@@ -229,16 +234,16 @@ class Player:
             self._agent_limits[str(spec)] = trio.CapacityLimiter(at_once(spec))
         return self._agent_limits[str(spec)]
 
-    async def _converse(self, group: _Group, id: str, scoring: Scoring, judging: Judging | None) -> None:
+    async def _converse(self, group: _Group, id: str, scoring: RunScorer, judging: BackgroundJudge | None) -> None:
         if self._stopped:
             raise StoppedError("stopped before its first turn")
         plan, run = group.plan, group.run
         prompts = PromptLog(run.prompts(id), run.owner(id)) if plan.manifest.keep_prompts else None
         group.purse.conversation = id
-        with group.purse.held():
+        with group.purse.pay_in_context():
             agent = group.agent = group.agent or make_agent(plan.agent)
 
-        hearing = _Hearing(scoring.worker, self._listener)
+        hearing = _EventForwarder(scoring.worker, self._listener)
 
         def on_event(event: events.Event) -> None:
             change = scoring.add(id, event)
@@ -261,7 +266,7 @@ class Player:
         )
         with (
             Journal(run.journal(id), shared=fork.shared if fork is not None else None, owner=run.owner(id)) as journal,
-            prompts.kept() if prompts is not None else nullcontext(),
+            prompts.keep_prompts() if prompts is not None else nullcontext(),
             trio.CancelScope() as scope,
         ):
             conversation = Conversation(
@@ -291,7 +296,7 @@ class Player:
         if scope.cancelled_caught:
             raise StoppedError(f"stopped while turn {conversation.turns} was being answered")
 
-    async def results(self, run: RunFolder, scoring: Scoring, error: LongspanError | None) -> Outcome:
+    async def results(self, run: RunFolder, scoring: RunScorer, error: LongspanError | None) -> Outcome:
         """Grade a run, or the part that was played before `error` interrupted it, and write its results.
 
         A stopped run has no results if its grader takes longer than GRACE_PERIOD, or if it was stopped immediately.
@@ -308,17 +313,17 @@ class Player:
                 return Outcome(run.path, None, error or failure)
             finally:
                 self._scopes.discard(scope)
-        remedy = f"`{typed('longspan', 'score', run.path)}` grades it"
+        remedy = f"`{quote_command('longspan', 'score', run.path)}` grades it"
         return Outcome(run.path, None, error or StoppedError(f"stopped while it was graded; {remedy}"))
 
 
 @final
 @dataclass(slots=True)
 class _Group:
-    """A conversation and its `branches`, which one agent plays in sequence. `purse` pays for it.
+    """A conversation and its `branches`, which one agent plays in sequence, paid from `purse`.
 
-    `trunk` is the end of the first, once it has been played, and `trunk_agent` brings the agent back there. `failures` counts the
-    interrupted conversations in a row.
+    `trunk` is the end of the conversation once it has been played, and `trunk_agent` restores the agent to that state. `failures` counts
+    the interrupted conversations in a row.
     """
 
     plan: Plan
@@ -340,7 +345,7 @@ class _Group:
             check_branches(self.plan, live.agent)
 
     async def after(self, conversation: Conversation, live: LiveAgent, id: str) -> None:
-        """Note that a conversation has been played to its end."""
+        """Record that a conversation has been played to its end."""
         if self.trunk is not None:
             await live.end_branch()
         elif self.branches:
@@ -353,7 +358,7 @@ class _Group:
         """Close the agent, if there is one."""
         agent, self.agent = self.agent, None
         if agent is not None:
-            await close(agent)
+            await close_agent(agent)
 
     def incident(self, id: str, error: LongspanError) -> None:
         """Record the error that interrupted a conversation."""
@@ -366,9 +371,11 @@ class _Group:
 
 
 @final
-class _Hearing:
-    """Passes a conversation's events to the listener in order. An event that ends a test, and all later events, wait until the test is
-    graded."""
+class _EventForwarder:
+    """Passes a conversation's events to the listener in order.
+
+    An event that ends a test, and all later events, wait until the test is graded.
+    """
 
     def __init__(self, worker: GradingWorker, listener: Listener | None) -> None:
         self._worker = worker
@@ -400,7 +407,7 @@ class _Hearing:
 
 
 def _ideal_channel(spec: AgentSpec, agent: Agent) -> Callable[[str], None] | None:
-    """Return the method that gives the agent ideal replies, which only the kind `oracle` receives, or None."""
+    """Return the method that gives the agent ideal replies, or None. Only the kind `oracle` gets them."""
     return agent.prompt if spec.kind == "oracle" and isinstance(agent, IdealReplyAgent) else None
 
 

@@ -11,38 +11,38 @@ from typing import Final
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
+from longspan.simulator.base.files.folders import remove_folder
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.contract.agent import NoAgent, close, has_snapshots, observes, start
-from longspan.simulator.files.folders import remove
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.contract.agent import NoAgent, can_observe, close_agent, has_snapshots, start_agent
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal, is_closed
-from longspan.simulator.judging.cached_model import check_model
-from longspan.simulator.measures.ingestion import Ingestion, check_accounts
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.conversation import Conversation
 from longspan.simulator.play.live_agent import LiveAgent
 from longspan.simulator.play.positions import Trunk
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.cached_model import check_model
+from longspan.simulator.results.measures.ingestion import Ingestion, check_accounts
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.coherence import check_coherence
 from longspan.simulator.running.forked import fork_in, snapshots_in
-from longspan.simulator.running.planning import Plan, replan, setting_of
+from longspan.simulator.running.planning import Plan, replan_run, setting_of
 from longspan.simulator.running.player import Listener, Outcome, Player
-from longspan.simulator.running.scoring import Pages, Scoring
+from longspan.simulator.running.scoring import Pages, RunScorer
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
 from longspan.simulator.subject.snapshots import Snapshots
-from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
-from longspan.simulator.suite.agent_spec import AgentSpec, inspected, make_agent
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, sum_amounts
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
+from longspan.simulator.suite.trust import require_trust
 
-__all__ = ["check_limit", "describe_catch_up", "play", "play_runs", "replay", "resume", "spent_so_far", "stop_after"]
+__all__ = ["check_limit", "describe_catch_up", "play_plans", "play_runs", "replay_run", "resume_run", "stop_after", "sum_spending"]
 
 MAX_CONVERSATIONS: Final = 100
 """The maximum number of concurrent conversations."""
 
 
-async def play(
+async def play_plans(
     plans: Sequence[Plan],
     *,
     listener: Listener | None = None,
@@ -65,7 +65,7 @@ async def play(
     return await play_runs(pairs, Ledger(limit), listener=listener, pages=pages, signals=signals, seconds=seconds, new=True)
 
 
-async def resume(
+async def resume_run(
     run: RunFolder,
     agent: str,
     *,
@@ -81,9 +81,9 @@ async def resume(
 
     Raises InputError if another process is playing the run, or it cannot be planned again.
     """
-    plan = replan(run.manifest, agent, run.path.parent)
+    plan = replan_run(run.manifest, agent, run.path.parent)
     check_limit([plan], limit)
-    ledger = Ledger(limit, *(spent_so_far([run]) if limit != UNLIMITED else ()))
+    ledger = Ledger(limit, *(sum_spending([run]) if limit != UNLIMITED else ()))
     return (await play_runs([(plan, run)], ledger, listener=listener, pages=pages, signals=signals, seconds=seconds))[0]
 
 
@@ -95,23 +95,24 @@ def check_limit(plans: Sequence[Plan], limit: Amount) -> None:
     if limit == UNLIMITED:
         return
     for plan in plans:
-        clear(plan.manifest, "agent", "judge")
+        require_trust(plan.manifest, "agent", "judge")
     in_dollars, in_tokens = limit.dollars < UNLIMITED.dollars, limit.tokens < UNLIMITED.tokens
-    for spec in {str(plan.agent): plan.agent for plan in plans}.values():
-        with inspected(spec) as agent:
+    for plan in {str(plan.agent): plan for plan in plans}.values():
+        spec = plan.agent
+        with plan.inspect_agent() as agent:
             if models_of(agent) is None:
                 told = " and ".join(["its cost"] * in_dollars + ["its usage"] * in_tokens)
-                complain(f"agent {spec}: what a reply takes is not known beforehand; the first that does not tell {told} stops it")
+                complain(f"agent {spec}: the usage of a reply is not known beforehand; the first one that does not report {told} stops it")
             elif in_dollars:
                 check_priced(agent, str(spec))
     for judge in {plan.manifest.judge for plan in plans if plan.manifest.judge is not None}:
         check_model(judge, limit.dollars)
 
 
-def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
-    """Return how much runs, including their judges, have spent or may have spent so far, and the highest cost of a single event.
+def sum_spending(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
+    """Return how much runs and their judges have spent or may have spent so far, and the highest cost of a single event.
 
-    Raises InputError for a run whose replies cost something but whose spending was not recorded.
+    Raises InputError for a run whose replies cost something, but whose spending was not recorded.
     """
     spent, dearest = [], NOTHING
     for run in runs:
@@ -119,10 +120,10 @@ def spent_so_far(runs: Sequence[RunFolder]) -> tuple[Amount, Amount]:
             if any(cost for transcript in run.transcripts(experiments=True).values() for _, _, cost in transcript.used):
                 raise InputError(f"{run.spending.path}: missing, so that a limit cannot include what was spent; restore it from a copy")
             continue
-        amount, most = run.spending.spent()
+        amount, most = run.spending.sum_spent()
         spent.append(amount)
         dearest = dearest.most(most)
-    return total(spent), dearest
+    return sum_amounts(spent), dearest
 
 
 async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]:
@@ -137,9 +138,9 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
     unfinished = [id for id in alone if id not in transcripts or not transcripts[id].closed]
     agent = make_agent(spec)
     try:
-        await start(agent)
+        await start_agent(agent)
     finally:
-        await close(agent)
+        await close_agent(agent)
     snapshots, shown = 0, sum(transcripts[id].own_turns for id in unfinished if id in trunks and id in transcripts)
     for id in dict.fromkeys(trunks.get(id, id) for id in unfinished):  # a branch's agent is brought to the end of its trunk
         turns = transcripts[id].turns if id in transcripts else 0
@@ -154,9 +155,9 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
             snapshots += saved is not None and known > 0
             shown += (transcripts[id].turns if id in transcripts else fork.point.turn) - known
     where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
-    if observes(agent) or not shown:
-        return f"{spec} continues {where} and is shown the {shown:,} turns after that without being asked", False
-    return f"{spec} cannot be shown turns: {shown:,} turns are sent to it again, {where}", True
+    if can_observe(agent) or not shown:
+        return f"{spec} continues {where} and observes the {shown:,} turns after that", False
+    return f"{spec} has no observe: {shown:,} turns are sent to it again, {where}", True
 
 
 async def play_runs(
@@ -170,23 +171,23 @@ async def play_runs(
     seconds: float = inf,
     new: bool = False,
 ) -> list[Outcome]:
-    """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play`.
+    """Play runs from the end of their journals, new ones from the beginning, and grade them; see `play_plans`.
 
     They stop after the current turn once `stop` is set, or after `seconds` of real time. `new`: their folders are new, and are deleted if
     the agent fails before its first reply. Raises InputError if another process is playing one of the runs, and for anything that the user
     has not allowed (see `trust`).
     """
     for plan, _ in pairs:
-        clear(plan.manifest, "judge")
+        require_trust(plan.manifest, "judge")
     player = Player(trio.CapacityLimiter(MAX_CONVERSATIONS), listener, ledger)
     outcomes: dict[Path, Outcome] = {}
 
     async def play_run(plan: Plan, run: RunFolder) -> None:
-        scoring = Scoring(run, pages)
+        scoring = RunScorer(run, pages)
         error = await player.run(plan, run, scoring)
         outcome = await player.results(run, scoring, error)
         if new and _is_empty(outcome) and run.spending.is_negligible():
-            remove(run.path)
+            remove_folder(run.path)
             outcome = Outcome(run.path, None, outcome.error, kept=False)
         outcomes[run.path] = outcome
 
@@ -222,18 +223,19 @@ async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
     stop()
 
 
-async def replay(run: RunFolder) -> Result:
+async def replay_run(run: RunFolder) -> Result:
     """Replay a run from its journals, without a model, and grade it. Writes nothing.
 
-    An imported run was not scheduled by the conductor, so its events are only checked for consistency.
+    The events of an imported run are only checked for consistency, because the conductor did not schedule them.
 
-    Raises ReplayError if an event differs from the journal or costs were counted twice, StoppedError if a journal ends before its
+    Raises ReplayError if an event differs from the journal or costs were counted twice, and StoppedError if a journal ends before its
     conversation does.
     """
     if run.manifest.imported is not None:
         check_coherence(run)
         return grade_run(run)
-    plan = replan(run.manifest, "silent", run.path.parent)
+    # No agent is called, so any kind will do, and the run's own need not be installed.
+    plan = replan_run(run.manifest, "silent", run.path.parent)
     gradebook = Gradebook(run.manifest)
     trunks: dict[str, Trunk] = {}
     for id, tests in plan.tests.items():

@@ -7,30 +7,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, final
 
-from longspan.simulator.archive.run_folder import RESULT, RunFolder
 from longspan.simulator.base.errors import DamageError, JournalError
-from longspan.simulator.files.packed import open_journal
-from longspan.simulator.files.reading import write_json
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.gradebook.worker import GradingWorker
+from longspan.simulator.base.files.file_io import write_json
+from longspan.simulator.base.files.packed import open_journal
 from longspan.simulator.journal.events import Event
+from longspan.simulator.journal.run_folder import RESULT, RunFolder
 from longspan.simulator.journal.transcript import Change, Transcript
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.gradebook.worker import GradingWorker
 from longspan.simulator.results.result import Result, TestResult
 
-__all__ = ["Page", "Pages", "Scoring", "score"]
+__all__ = ["Page", "Pages", "RunScorer", "score_run"]
 
 
 class Page(Protocol):
-    """A run's page. It reads the events of the run's conversations along with the gradebook, and is written once the run is graded."""
+    """A run's page. It reads the events of the run's conversations together with the gradebook, and is written once the run is graded."""
 
-    def heard(self, conversation: str, transcript: Transcript, change: Change) -> None:
+    def take_change(self, conversation: str, transcript: Transcript, change: Change) -> None:
         """Add the next event's change to a conversation's transcript."""
 
     def forget(self, conversation: str) -> None:
         """Drop everything that was added to a conversation, before it is read again."""
 
     def write(self, result: Result) -> None:
-        """Write the page of these results. Raises JournalError for a damaged file and OSError if it cannot be written."""
+        """Write the page with these results. Raises JournalError for a damaged file, and OSError if the page cannot be written."""
 
 
 Pages = Callable[[RunFolder], Page]
@@ -38,10 +38,10 @@ Pages = Callable[[RunFolder], Page]
 
 
 @final
-class Scoring:
-    """Collects a run's results from its events, as they are played or read, and its page, if there is one. Each event is processed once.
+class RunScorer:
+    """Collects a run's results from its events as they are played or read, and its page, if any. Each event is processed once.
 
-    With `before_damage`, a damaged journal is read up to its damage, without the branches at its end, and the results report that.
+    With `before_damage`, a damaged journal is read up to the damage, without the branches at its end, and the results report that.
     """
 
     def __init__(self, run: RunFolder, pages: Pages | None = None, *, before_damage: bool = False) -> None:
@@ -52,10 +52,10 @@ class Scoring:
         self._page = pages(run) if pages is not None else None
 
     def add(self, conversation: str, event: Event) -> Change:
-        """Add a conversation's next event. Raises JournalError if it contradicts those before."""
+        """Add a conversation's next event. Raises JournalError if it contradicts earlier events."""
         change = self.gradebook.add(conversation, event)
         if self._page is not None and conversation in self._run.manifest.conversations:
-            self._page.heard(conversation, self.gradebook.transcripts[conversation], change)
+            self._page.take_change(conversation, self.gradebook.transcripts[conversation], change)
         return change
 
     def read(self) -> None:
@@ -115,9 +115,9 @@ class Scoring:
             ) from error
 
 
-def score(run: RunFolder, pages: Pages | None = None) -> Result:
-    """Score a run from its journals; see `Scoring.write`."""
-    return Scoring(run, pages).write()
+def score_run(run: RunFolder, pages: Pages | None = None) -> Result:
+    """Score a run from its journals; see `RunScorer.write`."""
+    return RunScorer(run, pages).write()
 
 
 def _lines(journal: Path) -> int:

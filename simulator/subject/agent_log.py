@@ -1,4 +1,4 @@
-"""The standard error of an agent in another process, kept beside its conversation's journal."""
+"""Stores the standard error of an agent that runs in another process, in a log next to the conversation's journal."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from pathlib import Path
 from typing import Final, final
 
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.base.keys import MAX_LENGTH, redacted
+from longspan.simulator.base.files.folders import check_file, open_file
+from longspan.simulator.base.keys import MAX_LENGTH, redact
 from longspan.simulator.base.terminal import as_line
-from longspan.simulator.files.folders import check_file, open_file
-from longspan.simulator.subject.current_turn import Moment, moment
+from longspan.simulator.subject.current_turn import Moment, current_moment
 
-__all__ = ["CRASH", "AgentLog", "agent_log", "telling"]
+__all__ = ["CRASH", "AgentLog", "agent_log", "pick_telling_lines"]
 
 MAX_LINE: Final = 2_000
-"""The number of bytes in a line. A longer line is split into several."""
+"""The most bytes in a line. A longer line is split."""
 
 MAX_FILE: Final = 256 * 2**20
-"""The number of bytes in a log, however much the agent writes. A full log ends with a line that says so."""
+"""The most bytes in a log, however much the agent writes. A full log ends with a line that says so."""
 
 LAST_LINES: Final = 40
-"""The number of lines kept in memory, for errors."""
+"""The number of lines kept in memory for error messages."""
 
 LINE_ENDS: Final = re.compile(rb"[\r\n]+")
 
 CRASH: Final = "Fatal Python error:"
-"""The beginning of the lines that Python writes when it crashes below the level of Python code. The innermost call comes first."""
+"""The first words that Python prints when the interpreter itself crashes, as in a segmentation fault. The innermost call follows."""
 
-FULL: Final = "longspan: the log is full; what follows is dropped"
+FULL: Final = "longspan: the log is full; later output is dropped"
 
 
-def telling(lines: Sequence[str], most: int) -> list[str]:
-    """Return the lines that tell most about a failure: the last lines, or the first lines of a crash below Python code."""
+def pick_telling_lines(lines: Sequence[str], most: int) -> list[str]:
+    """Return the `most` lines that best explain a failure: the last ones, or the first ones of an interpreter crash."""
     crash = next((number for number, line in enumerate(lines) if line.startswith(CRASH)), None)
     return list(lines[-most:] if crash is None else lines[crash : crash + most])
 
 
 @final
 class AgentLog:
-    """The standard error of a conversation's agent: its last lines, and all of it in a file while that is `kept`.
+    """The standard error of one conversation's agent: the last lines in memory, and inside `keep_at`, all lines in a file.
 
-    Each line of the file has the turn, its virtual time, the machine's time in UTC, and the text itself, with control characters made
-    visible and keys redacted.
+    Each line of the file has the turn, its virtual time, the real time in UTC and the text. Control characters are made visible and keys
+    are redacted.
     """
 
     def __init__(self) -> None:
@@ -57,14 +57,17 @@ class AgentLog:
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
     @contextmanager
-    def kept(self, path: Path | None) -> Iterator[None]:
-        """While the context lasts, this is the log of agents (see `agent_log`), and is appended to the file at `path`, if given.
+    def keep_at(self, path: Path | None) -> Iterator[None]:
+        """Make this the log for agents started in the context (see `agent_log`), and append to the file at `path`, if given.
 
-        Raises JournalError if `path` is anything but a regular file.
+        Raises JournalError if `path` exists and is not a regular file.
         """
         if path is not None:
             check_file(path)
-        self._path, self._now = path, moment(new=True)  # writers may run in a context of their own
+        self._path, self._now = (
+            path,
+            current_moment(new=True),
+        )  # a reference: a writer may run in another context, where `current_moment` is different
         token = _log.set(self)
         try:
             yield
@@ -74,19 +77,19 @@ class AgentLog:
 
     @property
     def last_lines(self) -> list[str]:
-        """The last lines written by its current process, or else by its last one."""
+        """The last lines written by the current process, or by the last one if none is running."""
         unfinished = _without_keys(self._unfinished)[:MAX_LINE]
         return [*self._last, *([_text(unfinished)] if unfinished.strip() else [])]
 
     def begin(self) -> None:
-        """Begin the log of a new process."""
+        """Start the log of a new process."""
         self.end()
         self._last.clear()
 
     def write(self, chunk: bytes) -> None:
-        """Add a chunk of a process's output. Blank lines are left out. After a disk error, lines that cannot be written are lost."""
+        """Add a chunk of output. Blank lines are dropped. Lines that the disk cannot take are lost: a log must not fail a run."""
         *whole, self._unfinished = LINE_ENDS.split(self._unfinished + chunk)
-        if len(self._unfinished) > MAX_LINE + MAX_LENGTH:  # so that no key is cut in half
+        if len(self._unfinished) > MAX_LINE + MAX_LENGTH:  # the margin keeps a key in one piece, so that it can be redacted
             self._unfinished = _without_keys(self._unfinished)
             end = max(0, len(self._unfinished) - MAX_LENGTH) // MAX_LINE * MAX_LINE
             whole.append(self._unfinished[:end])
@@ -94,7 +97,7 @@ class AgentLog:
         self._add(whole)
 
     def end(self) -> None:
-        """End the log of a process, perhaps in the middle of a line."""
+        """End the log of a process, whose last line may be unfinished."""
         whole, self._unfinished = [self._unfinished], b""
         self._add(whole)
 
@@ -106,11 +109,11 @@ class AgentLog:
             with suppress(OSError, JournalError), open_file(self._path, "ab") as file:
                 size = file.tell()
                 if size < MAX_FILE:
-                    content = "".join(self._stamped(text) for text in texts).encode("utf-8", "replace")
-                    full = self._stamped(FULL).encode() if size + len(content) >= MAX_FILE else b""
+                    content = "".join(self._stamp(text) for text in texts).encode("utf-8", "replace")
+                    full = self._stamp(FULL).encode() if size + len(content) >= MAX_FILE else b""
                     file.write(content[: MAX_FILE - size] + (b"\n" + full if full else b""))
 
-    def _stamped(self, text: str) -> str:
+    def _stamp(self, text: str) -> str:
         turn, sent_at = self._now.turn, self._now.sent_at
         where = f"{turn} {sent_at.isoformat(timespec='seconds')}" if sent_at is not None else "- -"
         return f"{where} {datetime.now(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z {text}\n"
@@ -120,7 +123,7 @@ _log: Final[ContextVar[AgentLog | None]] = ContextVar("agent_log", default=None)
 
 
 def agent_log() -> AgentLog:
-    """Return the log of the conversation that this task plays, or else a new log that is not kept in a file."""
+    """Return the log of the conversation that this task plays, or a new log without a file."""
     return _log.get() or AgentLog()
 
 
@@ -129,4 +132,4 @@ def _text(line: bytes) -> str:
 
 
 def _without_keys(line: bytes) -> bytes:
-    return redacted(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return redact(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

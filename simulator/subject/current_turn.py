@@ -1,4 +1,4 @@
-"""The current turn of the conversation that this task plays, for the files kept beside its journal."""
+"""The current turn of the conversation that this task plays. The files next to its journal record it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, final
 
-__all__ = ["Moment", "moment", "set_moment"]
+__all__ = ["Moment", "current_moment", "set_moment"]
 
 
 @final
 @dataclass(slots=True)
 class Moment:
-    """The turn most recently given to the agent, and its virtual time; None before the first turn. It changes as the conversation goes
-    on."""
+    """The last turn given to the agent, and its virtual time, or None before the first turn. Updated as the conversation proceeds."""
 
     turn: int | None = None
     sent_at: datetime | None = None
@@ -23,8 +22,8 @@ class Moment:
 _moment: Final[ContextVar[Moment | None]] = ContextVar("moment", default=None)
 
 
-def moment(*, new: bool = False) -> Moment:
-    """Return the current moment of the conversation. `new`: a conversation begins with this task."""
+def current_moment(*, new: bool = False) -> Moment:
+    """Return the current moment of this task's conversation. `new` starts a new conversation."""
     known = _moment.get()
     if known is None or new:
         known = Moment()
@@ -33,6 +32,6 @@ def moment(*, new: bool = False) -> Moment:
 
 
 def set_moment(turn: int, sent_at: datetime) -> None:
-    """Record the turn that is now given to the agent."""
-    now = moment()
+    """Record the turn that the agent is about to get."""
+    now = current_moment()
     now.turn, now.sent_at = turn, sent_at

@@ -1,4 +1,4 @@
-"""Agents that are objects of the Python program that plays runs. While the runs are played, the kind `given` finds them here by name."""
+"""Agents that are objects of the calling Python program. During its runs, the agent kind `given` looks them up here by name."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-__all__ = ["KIND", "Given", "find", "holding"]
+__all__ = ["KIND", "GivenObject", "find_agent", "register_agents"]
 
 KIND: Final = "given"
-"""The kind of agent in specs, as in `given:mybot`."""
+"""The agent kind in specs, as in `given:mybot`."""
 
 
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class Given:
-    """An agent given by a program: `make` returns the object or the function.
+class GivenObject:
+    """An agent from the calling program. `make` returns its object or function.
 
-    `shared` means that it is the same object each time, and holds one conversation after another. `loop` is the program's own asyncio loop,
-    if the program awaits the runs there. `under_trio` means that the program awaits the runs under Trio.
+    `shared`: `make` returns the same object each time, so conversations must run one after another. `loop` is the program's asyncio loop,
+    if the program awaits the runs there. `under_trio`: the program awaits the runs under Trio.
     """
 
     make: Callable[[], Any]
@@ -30,12 +30,12 @@ class Given:
     under_trio: bool = False
 
 
-_held: Final[ContextVar[Mapping[str, Given] | None]] = ContextVar("given", default=None)
+_held: Final[ContextVar[Mapping[str, GivenObject] | None]] = ContextVar("given", default=None)
 
 
 @contextmanager
-def holding(given: Mapping[str, Given]) -> Iterator[None]:
-    """Let these agents be found by name in this context, and in threads and tasks started within it."""
+def register_agents(given: Mapping[str, GivenObject]) -> Iterator[None]:
+    """Make these agents available by name in this context, and in threads and tasks started from it."""
     token = _held.set(given)
     try:
         yield
@@ -43,6 +43,6 @@ def holding(given: Mapping[str, Given]) -> Iterator[None]:
         _held.reset(token)
 
 
-def find(name: str) -> Given | None:
-    """Return the agent given under this name, or None."""
+def find_agent(name: str) -> GivenObject | None:
+    """Return the agent with this name, or None."""
     return (_held.get() or {}).get(name)

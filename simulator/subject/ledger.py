@@ -1,4 +1,4 @@
-"""The cost of conversations. Each reply is priced as it arrives, and no turn begins that could exceed a limit."""
+"""The cost of conversations: prices each reply when it arrives, and refuses a turn that could exceed a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.messages import Message, Reply, Usage
-from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, total
+from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount, sum_amounts
 from longspan.simulator.subject.spending_record import Expense
 
 __all__ = [
@@ -27,41 +27,41 @@ __all__ = [
     "Ledger",
     "Rates",
     "Spending",
-    "Unpriced",
+    "UnpricedCall",
     "Worst",
     "amount_of",
     "check_priced",
     "expense_of",
-    "known_cost",
     "models_of",
-    "price",
-    "stated_by",
-    "tally",
+    "price_usage",
+    "reported_costs",
+    "sum_known_costs",
+    "tally_spending",
     "total_cost",
-    "used_by",
+    "usage_by_part",
 ]
 
 Costs = dict[str, float | None]
-"""Dollars by part (agent, embedder, judge); None if a price is unknown."""
+"""Dollars by part (agent, embedder, judge), or None for a part whose price is unknown."""
 
 
 LOCAL: Final = "gguf"
-"""The provider name of models that run in this process and cost nothing."""
+"""The provider name of models that run in this process. They cost nothing."""
 
 MAX_TOKENS: Final = 10**12
-"""The largest number of tokens that is credible for a reply."""
+"""The largest plausible number of tokens for a reply."""
 
 MAX_DOLLARS: Final = 1_000_000
-"""The largest cost in dollars that is credible for a reply."""
+"""The largest plausible cost of a reply in dollars."""
 
 DROPPED: Final = "dropped"
-"""The name for the cost of dropped replies. An agent that does not support `observe` replies to turns that it should only be told of, and
-the reply is dropped."""
+"""The part that dropped replies are billed to. An agent without `observe` answers turns that it should only read; those answers are
+dropped."""
 
 
 @final
 class Rates(NamedTuple):
-    """The prices of a model as its user states them, in dollars per million tokens of input, input read from a cache, and output."""
+    """A model's prices as stated by the user, in dollars per million tokens: input, input read from a cache, and output."""
 
     input: float
     cached: float
@@ -74,11 +74,11 @@ class Rates(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def price(model: str | Rates, usage: Usage) -> float | None:
-    """Return the cost of `usage` in dollars, by rates or by the price list of genai-prices, or None for a model that is not listed.
+def price_usage(model: str | Rates, usage: Usage) -> float | None:
+    """Return the cost of `usage` in dollars, from rates or from the price list of genai-prices, or None if the model is not listed.
 
-    `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". If the provider is not listed the price is unknown whatever the model is,
-    because providers charge different prices for the same model.
+    `model` is PROVIDER/MODEL, as in a spec: "openai/gpt-4o". A model of an unlisted provider has no price, even if another provider sells
+    the same model: prices differ.
     """
     from genai_prices import Usage as PricedUsage
     from genai_prices import calc_price
@@ -96,20 +96,20 @@ def price(model: str | Rates, usage: Usage) -> float | None:
 
 
 def expense_of(model: str | Rates, usage: Usage) -> Expense:
-    """Return `usage` with its cost, by rates or by the price list."""
-    return Expense(usage, price(model, usage))
+    """Return `usage` with its cost, from rates or from the price list."""
+    return Expense(usage, price_usage(model, usage))
 
 
 def models_of(agent: object) -> Mapping[str, str | Rates] | None:
-    """Return the models that an agent pays for, by part, as PROVIDER/MODEL or their rates: empty if it is free, None if unknown."""
+    """Return the models that an agent pays for, by part: empty if it is free, None if unknown. A model is PROVIDER/MODEL or rates."""
     models: Mapping[str, str | Rates] | None = getattr(agent, "models", None)
     return models
 
 
 def check_priced(agent: object, spec: str) -> None:
-    """Check that the cost of the agent's replies can be known. Raises InputError if its models or one of their prices is unknown."""
+    """Check that the cost of the agent's replies can be computed. Raises InputError if its models or one of their prices is unknown."""
     models = models_of(agent)
-    unknown = [str(model) for model in (models or {}).values() if price(model, Usage(1, 0, 1)) is None]
+    unknown = [str(model) for model in (models or {}).values() if price_usage(model, Usage(1, 0, 1)) is None]
     if models is None or unknown:
         problem = f"the price of {', '.join(unknown)} is unknown" if unknown else "its cost is unknown"
         remedy = "set price_in= and price_out=, or leave out --max-cost" if unknown else "leave out --max-cost"
@@ -118,45 +118,51 @@ def check_priced(agent: object, spec: str) -> None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Unpriced:
-    """A call whose cost the agent cannot tell beforehand. `payer` names the agent and the kind of call. `depth` is the length of the
-    conversation so far in characters, since replies cost more as it grows. `seldom` means that most such calls cost nothing, as with a
-    memory that adds turns in batches."""
+class UnpricedCall:
+    """A call whose worst-case cost the agent cannot state in advance.
+
+    `payer` names the agent and the kind of call. `depth` is the length of the conversation so far in characters; replies cost more as it
+    grows. `seldom`: most such calls cost nothing, as in a memory that adds turns in batches.
+    """
 
     payer: str
     depth: int
     seldom: bool = False
 
 
-Worst = Amount | Unpriced
-"""The most that a call may cost, or the call itself if that is unknown."""
+Worst = Amount | UnpricedCall
+"""The worst-case cost of a call, or the call itself if that is unknown."""
 
 
 @final
 @dataclass(slots=True)
-class _Seen:
-    """The most that a payer's calls have cost so far, in conversations of up to `depth` characters. `alone` means that a call in a longer
-    conversation is under way. `problem` says why no more calls can be paid for."""
+class _HighestCosts:
+    """The highest cost of a payer's calls so far, in conversations of up to `depth` characters.
+
+    `alone`: a call in a longer conversation is pending. `problem`: why no more calls are paid for.
+    """
 
     dearest: Amount
     depth: int = -1
     alone: bool = False
     problem: str | None = None
 
-    def is_new(self, call: Unpriced) -> bool:
-        """Return whether no similar call has shown its cost yet."""
+    def is_new(self, call: UnpricedCall) -> bool:
+        """Return whether the cost of a similar call is still unknown."""
         return call.depth > self.depth or (call.seldom and self.dearest == NOTHING)
 
 
 @final
 @dataclass(slots=True)
 class Account:
-    """The bill of one call to an agent, for which `reserved` was set aside. `settle` closes it. `known`: that is its worst case.
+    """The bill of one call to an agent. `reserved` is the amount set aside for it, and `known` says that this is its worst case.
 
-    `is_metered` says of a model's name or rates whether longspan itself calls it, and `metered` what such calls have cost so far;
-    `pending` are the worst cases of those that are being made.
-    `expenses`: what the agent reports besides, None until it does. `failed`: the call did, so that the agent may have paid for more than it
-    reports. `partial_models`: it may also pay for models that `models` lacks.
+    `is_metered` says of a model (its name or rates) whether longspan calls it itself. `metered` is the cost of such calls so far, and
+    `pending` lists the worst cases of unfinished ones.
+    `expenses` is the agent's own report, None until it arrives. `failed`: the call failed, so the agent may have paid for more than it
+    reports. `partial_models`: the agent may also pay for models that are not in `models`.
+
+    `settle` records the report.
     """
 
     models: Mapping[str, str | Rates] | None
@@ -173,29 +179,31 @@ class Account:
 
     @property
     def is_paid(self) -> bool:
-        """Whether the call may cost something."""
+        """Whether the call can cost anything."""
         return self.models != {}
 
     @property
     def reports(self) -> bool:
-        """Whether only the agent can say what some of its calls cost."""
+        """Whether some cost of the call is known only from the agent's report."""
         return self.models is None or self.partial_models or not all(map(self.is_metered, self.models.values()))
 
     def settle(self, used: Mapping[str, Usage], stated: Mapping[str, float] | None = None, *, failed: bool = False) -> Costs | None:
-        """Record and return the cost of the usage in dollars by part, or None if no usage is known. Costs that the agent has `stated` take
-        precedence. `failed`: this is what is known of a call that failed."""
+        """Record the agent's report, and return its cost in dollars by part, or None without usage.
+
+        Costs that the agent has `stated` take precedence over prices. `failed`: the call failed, and this is all that is known.
+        """
         self.failed = failed
         unknown = 0.0 if self.models == {} else None
         models = self.models or {}
-        costs: Costs = {part: price(models[part], usage) if part in models else unknown for part, usage in used.items()}
+        costs: Costs = {part: price_usage(models[part], usage) if part in models else unknown for part, usage in used.items()}
         costs |= stated or {}
         reported = [part for part in costs if part not in models or not self.is_metered(models[part])]
         self.expenses = [Expense(used.get(part, Usage()), costs[part], part) for part in reported]
-        self.amount = total(expense.amount for expense in self.expenses)
+        self.amount = sum_amounts(expense.amount for expense in self.expenses)
         return costs or None
 
     def total(self) -> Amount:
-        """Return everything that the call has cost, or if the agent failed to say it, may have cost."""
+        """Return the total cost of the call, or at least `reserved` if the agent failed to report it."""
         known = self.metered.plus(self.amount or NOTHING)
         return known.most(self.reserved) if self.reports and (self.failed or self.amount is None) else known
 
@@ -204,37 +212,38 @@ class Account:
 class Ledger:
     """Dollars and tokens spent by any number of conversations, under a `limit`.
 
-    The worst case of a call is reserved before the call is made. If a payer cannot tell its worst case, the most that one of its calls has
-    cost so far is reserved, and at least `dearest`. Until such a payer has made a call in a conversation of this length, its calls are made
-    one at a time, so that together they exceed the limit by the cost of one call at most. Usage with an unknown price is not counted: if
-    there is a limit, `require_known` and `require_told` reject it.
+    A call's worst case is reserved before the call. If the payer cannot state it, the ledger reserves the highest cost of that payer's
+    calls so far, and at least `dearest`. Until such a payer has finished a call at this conversation length, its calls run one at a time:
+    so together they exceed the limit by at most one call. Usage without a known price is not counted. Under a limit, `require_known` and
+    `require_told` reject it.
     """
 
     waits: ClassVar[bool] = False
-    """Whether `draw` has to wait for another process."""
+    """Whether `draw` may block on another process."""
 
     limit: Amount = UNLIMITED
     spent: Amount = NOTHING
     dearest: Amount = NOTHING
     _reserved: list[Amount] = field(default_factory=list)
-    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _seen: dict[str, _HighestCosts] = field(default_factory=dict)
     _settled: trio.Condition = field(default_factory=trio.Condition)
     _lock: Lock = field(default_factory=Lock)
 
     @asynccontextmanager
-    async def paying(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
-        """Reserve the worst case of a call, and afterwards release the part that it did not use.
+    async def open_account(self, models: Mapping[str, str | Rates] | None, worst: Worst = NOTHING) -> AsyncIterator[Account]:
+        """Reserve the worst case of a call, and release the unused part when the context ends.
 
-        If a call fails or is cancelled, and the agent does not say what it cost, it counts as the worst case, because its provider may have
-        charged for it. Raises StoppedError if the limit could be exceeded and no other call is pending.
+        If a call fails or is cancelled without a report of its cost, the worst case is counted, because the provider may have charged for
+        it. Waits while pending calls might free enough of the limit. Raises StoppedError if none is pending and the limit could be
+        exceeded.
         """
-        call = worst if isinstance(worst, Unpriced) else None
-        seen = self._seen_of(call)
+        call = worst if isinstance(worst, UnpricedCall) else None
+        seen = self._record_of(call)
         async with self._settled:
             while True:
                 if seen.problem is not None:
                     raise AgentError(seen.problem)
-                reserved = seen.dearest if isinstance(worst, Unpriced) else worst
+                reserved = seen.dearest if isinstance(worst, UnpricedCall) else worst
                 alone = call is not None and seen.is_new(call)
                 with self._lock:
                     problem = self._excess(reserved, reserved)
@@ -265,15 +274,15 @@ class Ledger:
                     self._settled.notify_all()
 
     def draw(self, account: Account | None, worst: Amount) -> None:
-        """Check that a call to a provider may be made that can cost `worst`. May be called from any thread, and does not wait for others.
+        """Check that a call to a provider with the worst case `worst` may start. Never blocks on other calls. Thread-safe.
 
-        The call draws on what is reserved for its `account`. What exceeds that is reserved as well, unless the account's worst case was
-        known: then only a call after it has been used up is too much. Raises StoppedError. Each call is metered once afterwards.
+        The call draws on the reserve of its `account`, which grows if it is too small. An account whose worst case was known does not grow
+        until it is used up. Raises StoppedError if the limit could be exceeded. `meter` must be called once afterwards.
         """
         if self.limit != UNLIMITED:
             more = worst
             if account is not None:
-                more = total([account.metered, *account.pending, worst]).beyond(account.reserved)
+                more = sum_amounts([account.metered, *account.pending, worst]).beyond(account.reserved)
                 if account.known and not account.reserved.is_used_up_by(account.metered):
                     more = NOTHING
             if (problem := self.grow(account, more)) is not None:
@@ -282,9 +291,9 @@ class Ledger:
             (self._reserved if account is None or account.closed else account.pending).append(worst)
 
     def grow(self, account: Account | None, more: Amount) -> str | None:
-        """Reserve more for an account. Return why that cannot be done. Without an account, only check that it could be done."""
+        """Reserve more for an account. Return the problem if the limit does not allow it. Without an account, only check."""
         with self._lock:
-            if account is not None and account.closed:  # the call comes too late for it
+            if account is not None and account.closed:  # a background call that outlived its account
                 account = None
             whole = more if account is None else account.reserved.plus(more)
             problem = self._excess(more, whole) if more != NOTHING else None
@@ -295,13 +304,12 @@ class Ledger:
         return problem
 
     def count(self, amount: Amount) -> None:
-        """Count what was spent without an account."""
+        """Count an expense that has no account."""
         with self._lock:
             self.spent = self.spent.plus(amount)
 
     def meter(self, account: Account | None, worst: Amount, amount: Amount) -> bool:
-        """Count what a call to a provider has cost. May be called from any thread. Return whether the call outlived its account, or had
-        none."""
+        """Count the cost of a call to a provider. Return whether it had no open account. Thread-safe."""
         with self._lock:
             if account is not None and not account.closed:
                 account.pending.remove(worst)
@@ -311,20 +319,19 @@ class Ledger:
             self.spent = self.spent.plus(amount)
             return True
 
-    def _seen_of(self, call: Unpriced | None) -> _Seen:
-        """Return the record of similar calls. No record is kept for calls whose worst case is known."""
-        return self._seen.setdefault(call.payer, _Seen(self.dearest)) if call is not None else _Seen(NOTHING)
+    def _record_of(self, call: UnpricedCall | None) -> _HighestCosts:
+        """Return the record of similar calls, or an empty one if the worst case of the call is known."""
+        return self._seen.setdefault(call.payer, _HighestCosts(self.dearest)) if call is not None else _HighestCosts(NOTHING)
 
     def _refuse(self, call: Worst, problem: str) -> AgentError:
-        """Refuse to pay for any more such calls, and return the error."""
-        if isinstance(call, Unpriced):
-            self._seen_of(call).problem = problem
+        """Refuse all further calls of this kind, and return the error to raise."""
+        if isinstance(call, UnpricedCall):
+            self._record_of(call).problem = problem
         return AgentError(problem)
 
     def _excess(self, more: Amount, worst: Amount) -> str | None:
-        """Say which limit would be exceeded if `more` was reserved for a turn that can cost `worst` in all, and the remedy; None if none
-        would be."""
-        reached = total([self.spent, *self._reserved, more])
+        """Return a message with a remedy if reserving `more` could exceed a limit, or None. `worst` is the turn's whole worst case."""
+        reached = sum_amounts([self.spent, *self._reserved, more])
         if reached.dollars > self.limit.dollars:
             return (
                 f"the next turn could cost ${worst.dollars:.4f} and exceed the limit of ${self.limit.dollars:.2f}: "
@@ -339,39 +346,39 @@ class Ledger:
         return None
 
     def worst(self, agent: Any, message: Message, payer: str = "", depth: int = 0) -> Worst:
-        """Return the worst case of a reply; without a limit, nothing."""
+        """Return the worst case of a reply. Without a limit, return NOTHING."""
         if self.limit == UNLIMITED:
             return NOTHING
         known = _worst_case(agent, message)
-        return known if known is not None else NOTHING if models_of(agent) == {} else Unpriced(payer, depth)
+        return known if known is not None else NOTHING if models_of(agent) == {} else UnpricedCall(payer, depth)
 
     def worst_of(self, agent: Any, work: str, payer: str, depth: int, message: Message | None = None, *, seldom: bool = False) -> Worst:
-        """Return the worst case of `work` other than a reply, for `message` if there is one; without a limit, nothing."""
+        """Return the worst case of `work` other than a reply, for `message` if there is one. Without a limit, return NOTHING."""
         if self.limit == UNLIMITED or models_of(agent) == {}:
             return NOTHING
         known = _worst_case(agent, message, replies=False) if message is not None else None
-        return known if known is not None else Unpriced(f"{payer} {work}", depth, seldom)
+        return known if known is not None else UnpricedCall(f"{payer} {work}", depth, seldom)
 
     def require_told(self, call: Worst, costs: Costs | None, work: str) -> None:
-        """Check that a call for `work` states the cost of everything it used. Raises AgentError if a limit cannot be enforced."""
+        """Check that every cost of a call for `work` is known. Raises AgentError if a limit cannot be enforced."""
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and unknown:
             raise self._refuse(
                 call,
-                f"{work} does not tell the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
+                f"{work} does not state the cost of its {', '.join(unknown)}, so that --max-cost cannot be enforced; give cost_usd, or "
                 "usage with a priced model, set price_in= and price_out=, or leave out --max-cost",
             )
 
     def require_known(self, account: Account, call: Worst, used: Mapping[str, Usage], costs: Costs | None) -> None:
-        """Check that a reply states every quantity that is limited. Raises AgentError if a limit cannot be enforced."""
-        if not isinstance(call, Unpriced) or not account.reports:
-            return  # a metered agent that says nothing has used nothing
+        """Check that a reply states every limited quantity. Raises AgentError if a limit cannot be enforced."""
+        if not isinstance(call, UnpricedCall) or not account.reports:
+            return  # every model call is metered, so an agent that reports nothing has used nothing
         unknown = [part for part, cost in (costs or {}).items() if cost is None]
         if self.limit.dollars < inf and (costs is None or unknown):
             of = f" of its {', '.join(unknown)}" if unknown and unknown != ["agent"] else ""
             raise self._refuse(
                 call,
-                f"the reply does not tell its cost{of}, so that --max-cost cannot be enforced; give cost_usd, or usage with a priced "
+                f"the reply does not state its cost{of}, so that --max-cost cannot be enforced; give cost_usd, or usage with a priced "
                 "model, set price_in= and price_out=, or leave out --max-cost",
             )
         if self.limit.tokens < inf and not used:
@@ -379,19 +386,18 @@ class Ledger:
 
 
 def _worst_case(agent: Any, message: Message, *, replies: bool = True) -> Amount | None:
-    """Return the worst case of a message if the agent can tell it, otherwise None. With `replies`, the agent answers; without, it only
-    notes a turn."""
+    """Return the worst case of a message, or None if the agent cannot state it. Without `replies`, the agent only reads the turn."""
     worst_case = getattr(agent, "worst_case", None)
     if not callable(worst_case):
         return None
     models = models_of(agent) or {}
     used: dict[str, Usage] = {part: usage for part, usage in worst_case(message).items() if replies or part != "agent"}
-    return amount_of(used.values(), {part: price(models[part], usage) for part, usage in used.items() if part in models})
+    return amount_of(used.values(), {part: price_usage(models[part], usage) for part, usage in used.items() if part in models})
 
 
 @final
 class Spending(BaseModel):
-    """The usage and cost of one part (agent, embedder, judge). `cost_usd` is None if some of it has no known price."""
+    """The usage and cost of one part (agent, embedder, judge). `cost_usd` is None if some of its cost is unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -401,7 +407,7 @@ class Spending(BaseModel):
     cost_usd: float | None = 0.0
 
     def plus(self, usage: Mapping[str, int], cost: float | None) -> Spending:
-        """Return the sum with another reply's usage and cost."""
+        """Return the sum with the usage and cost of another reply."""
         return Spending(
             input_tokens=self.input_tokens + usage.get("input_tokens", 0),
             cached_tokens=self.cached_tokens + usage.get("cached_tokens", 0),
@@ -411,17 +417,17 @@ class Spending(BaseModel):
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of the costs in dollars, or None if one is unknown."""
+    """Return the sum of costs in dollars, or None if one of them is unknown."""
     costs = list(costs)
-    return None if None in costs else known_cost(costs)
+    return None if None in costs else sum_known_costs(costs)
 
 
-def known_cost(costs: Iterable[float | None]) -> float:
+def sum_known_costs(costs: Iterable[float | None]) -> float:
     """Return the sum of the known costs in dollars."""
     return fsum(cost for cost in costs if cost is not None)
 
 
-def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
+def tally_spending(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dict[str, Spending]:
     """Sum entries of (part, usage, dollars) by part."""
     sums: dict[str, Spending] = {}
     for part, usage, cost in entries:
@@ -430,17 +436,17 @@ def tally(entries: Iterable[tuple[str, Mapping[str, int], float | None]]) -> dic
 
 
 def amount_of(used: Iterable[Usage], costs: Mapping[str, float | None] | None) -> Amount:
-    """Return the amount of usage and the costs by part, as far as they are known."""
-    return Amount(known_cost((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
+    """Return total usage and cost, as far as they are known."""
+    return Amount(sum_known_costs((costs or {}).values()), sum(usage.input_tokens + usage.output_tokens for usage in used))
 
 
-def used_by(reply: Reply) -> dict[str, Usage]:
+def usage_by_part(reply: Reply) -> dict[str, Usage]:
     """Return the usage of a reply by part."""
     return ({"agent": reply.usage} if reply.usage else {}) | dict(reply.besides)
 
 
-def stated_by(reply: Reply) -> dict[str, float]:
-    """Return the dollars that an agent says its reply cost, by part. A single figure covers all parts together."""
+def reported_costs(reply: Reply) -> dict[str, float]:
+    """Return the dollars that the agent says its reply cost, by part. A single figure covers all parts."""
     if reply.cost_usd is None:
         return {}
     if isinstance(reply.cost_usd, Mapping):

@@ -1,6 +1,6 @@
-"""The prompts sent to models, turn by turn, kept beside their conversation's journal.
+"""Stores the prompts sent to models, turn by turn, next to the conversation's journal.
 
-A prompt repeats most of the one before it. Each message is therefore written once, and referred to by its number after that.
+A prompt repeats most of the one before it. So each message is stored once, and later prompts refer to it by number.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Annotated, Final, NamedTuple, final, overload
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import JournalError, first_problem
-from longspan.simulator.base.keys import redacted
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.subject.current_turn import moment
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
+from longspan.simulator.base.keys import redact
+from longspan.simulator.subject.current_turn import current_moment
 
 __all__ = ["Prompt", "PromptLog", "PromptMessage", "note_prompt", "note_rendered", "read_prompts"]
 
 Number = Annotated[int, Field(ge=0, le=10**9)]
 
 MAX_MESSAGES: Final = 100_000
-"""The most messages that a prompt may have. A file may come from anybody."""
+"""The most messages in a prompt. Bounds the work of reading a file from an untrusted source."""
 
 
 RENDERED: Final = "rendered"
-"""The purpose of an entry that is not a prompt of its own: the first prompt as the model's template writes it."""
+"""The purpose of an entry that repeats a conversation's first prompt as the model's template renders it."""
 
 
 @final
@@ -44,8 +44,7 @@ class PromptMessage(NamedTuple):
 
 @final
 class Prompt(NamedTuple):
-    """A prompt sent to a model for a turn, or for None before the first turn. `purpose` is `reply`, or the agent's other reason for asking
-    its model."""
+    """A prompt sent to a model. `turn` is None before the first turn. `purpose` is `reply`, or the agent's other reason for the call."""
 
     turn: int | None
     model: str
@@ -54,9 +53,9 @@ class Prompt(NamedTuple):
 
 
 @final
-class _Named(Sequence[PromptMessage]):
-    """The messages of a prompt. They are looked up only when they are read, since prompts may refer to the same messages again and
-    again."""
+class _NamedMessages(Sequence[PromptMessage]):
+    """The messages of a stored prompt. They are looked up on access, because prompts may refer to the same messages many times: expanding
+    them all would take memory quadratic in the conversation."""
 
     def __init__(self, known: Sequence[PromptMessage], stretches: Sequence[tuple[int, int]]) -> None:
         self._known = known
@@ -80,8 +79,7 @@ class _Named(Sequence[PromptMessage]):
 
 @final
 class _Entry(BaseModel):
-    """A line of the file. `new` holds the messages that get the next numbers. `messages` holds the first and the last number of each
-    stretch."""
+    """A line of the file. Messages in `new` get the next numbers. `messages` lists ranges of numbers, both ends included."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -95,9 +93,10 @@ class _Entry(BaseModel):
 
 @final
 class PromptLog:
-    """The prompts of one conversation, in a file that need not exist yet, or in memory without one. `owner` is its run and its id.
+    """The prompts of one conversation, in a file that may not exist yet, or in memory. `owner` is the run and the conversation.
 
-    This and every method raises JournalError if the file is damaged, belongs to another conversation or cannot be written.
+    Every method, the constructor included, raises JournalError if the file is damaged, belongs to another conversation or cannot be
+    written.
     """
 
     def __init__(self, path: Path | None, owner: Owner | None = None) -> None:
@@ -111,8 +110,8 @@ class PromptLog:
                 self._rendered.add(prompt.model)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """While the context lasts, add prompts to this log (see `note_prompt`)."""
+    def keep_prompts(self) -> Iterator[None]:
+        """Add the prompts that are noted in this context to the log (see `note_prompt`)."""
         token = _log.set(self)
         try:
             yield
@@ -120,13 +119,13 @@ class PromptLog:
             _log.reset(token)
 
     def add_rendered(self, model: str, text: Callable[[], str]) -> None:
-        """Add the first prompt of a conversation as the model's template renders it."""
+        """Add a model's first prompt as its template renders it. `text` is called only if the file lacks it."""
         if self._lines is not None and model not in self._rendered:
             self._rendered.add(model)
-            self.add(model, RENDERED, [PromptMessage("rendered", _kept(text()))])
+            self.add(model, RENDERED, [PromptMessage("rendered", _redact_and_clean(text()))])
 
     def add(self, model: str, purpose: str, messages: Sequence[PromptMessage]) -> None:
-        now = moment()
+        now = current_moment()
         if self._lines is None:
             self.prompts.append(Prompt(now.turn, model, purpose, messages))
             return
@@ -145,8 +144,11 @@ class PromptLog:
         )
 
     def _number(self, messages: Sequence[PromptMessage]) -> list[int]:
-        """Return the messages' numbers. A message's number also depends on the message before it, so that a conversation's numbers are
-        consecutive."""
+        """Return the numbers of messages, adding new ones.
+
+        Equal messages get different numbers after different predecessors. So the numbers of a conversation are consecutive, and a prompt is
+        a few ranges.
+        """
         numbers, before = [], b""
         for role, text in messages:
             own = hashlib.blake2b(f"{role}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
@@ -159,23 +161,23 @@ _log: Final[ContextVar[PromptLog | None]] = ContextVar("prompt_log", default=Non
 
 
 def note_prompt(model: str, messages: Iterable[tuple[str, str]], purpose: str = "reply") -> None:
-    """Keep a prompt that a model is being sent, as pairs of role and text, if the run keeps its prompts. Keys in it are redacted."""
+    """Store a prompt, as pairs of role and text, if the run stores prompts. Keys in it are redacted."""
     log = _log.get()
     if log is not None:
-        log.add(model, purpose, [PromptMessage(role, _kept(text)) for role, text in messages])
+        log.add(model, purpose, [PromptMessage(role, _redact_and_clean(text)) for role, text in messages])
 
 
 def note_rendered(model: str, text: Callable[[], str]) -> None:
-    """Keep the text that a model's template makes of a prompt, for the first prompt of a conversation. Templates add to what is sent."""
+    """Store the first prompt of a conversation as the model's template renders it. Templates may add instructions."""
     log = _log.get()
     if log is not None:
         log.add_rendered(model, text)
 
 
 def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
-    """Yield the prompts in a conversation's `prompts.jsonl`, in the order they were sent; none if the file does not exist.
+    """Yield the prompts in a conversation's `prompts.jsonl`, in the order they were sent. Yield nothing if the file does not exist.
 
-    `owner` is the run and the conversation that the file must belong to. Raises JournalError if it belongs to another, or is damaged.
+    `owner` is the expected run and conversation. Raises JournalError if the file belongs to another, or is damaged.
     """
     known: list[PromptMessage] = []
     for number, line in enumerate(JsonLines(path, owner).read(), 1):
@@ -187,11 +189,11 @@ def read_prompts(path: Path, owner: Owner | None = None) -> Iterator[Prompt]:
         size = sum(last - first + 1 for first, last in entry.messages)
         if size > MAX_MESSAGES or any(not first <= last < len(known) for first, last in entry.messages):
             raise JournalError(f"{path}, line {number}: not a prompt: it names messages that were never sent; move the file away")
-        yield Prompt(entry.turn, entry.model, entry.purpose, _Named(known, entry.messages))
+        yield Prompt(entry.turn, entry.model, entry.purpose, _NamedMessages(known, entry.messages))
 
 
-def _kept(text: str) -> str:
-    return redacted(text).encode("utf-8", "replace").decode()
+def _redact_and_clean(text: str) -> str:
+    return redact(text).encode("utf-8", "replace").decode()
 
 
 def _stretches(numbers: Sequence[int]) -> list[list[int]]:

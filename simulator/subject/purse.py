@@ -1,8 +1,8 @@
-"""What pays for the calls of one agent: the ledger with its limit, and the run's record of spending.
+"""Pays for the calls of one agent, from the ledger with its limit, and records them in the run's record of spending.
 
-The engine opens an account for each of its calls to an agent (`Purse.paying`). Calls that longspan itself makes to a provider meanwhile are
-metered one by one (`metered`), wherever they come from: the agent's reply, a memory that was lent a model, a thread of its own. Everything
-else is recorded as the agent reports it.
+The engine opens an account for each call to an agent (`Purse.open_account`). During it, `meter_call` meters each call that longspan makes
+to a provider, whether for the agent's reply, for a memory with a borrowed model, or from a background thread. Other calls are recorded as
+the agent reports them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Final, NamedTuple, TypeVar, final
 
 import trio
 
-from longspan.simulator.base.address_space import room
+from longspan.simulator.base.address_space import free_address_space
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.subject.ledger import Account, Ledger, Rates, Worst, expense_of
 from longspan.simulator.subject.spending_limit import NOTHING, UNLIMITED, Amount
 from longspan.simulator.subject.spending_record import Expense, Payer, Purpose, SpendingRecord, Work
 
-__all__ = ["Purse", "current_purse", "metered", "note_free", "note_used"]
+__all__ = ["Purse", "current_purse", "meter_call", "note_free", "note_used"]
 
 Value = TypeVar("Value")
 
@@ -30,8 +30,8 @@ _DISK: Final[trio.lowlevel.RunVar[trio.CapacityLimiter]] = trio.lowlevel.RunVar(
 
 
 @final
-class _Opened(NamedTuple):
-    """An account of a purse, and what it is for."""
+class _OpenAccount(NamedTuple):
+    """An open account of a purse, and the purpose of its calls."""
 
     purse: Purse
     account: Account
@@ -41,9 +41,9 @@ class _Opened(NamedTuple):
 @final
 @dataclass(slots=True, eq=False)
 class Purse:
-    """Pays for the calls of one agent or judge, which the `payer` names in the ledger. `record` is None outside of a run.
+    """Pays for the calls of one agent or judge. `payer` names it in the ledger. `record` is None outside of a run.
 
-    `conversation` is the one that is being played. `meters`: the models that longspan itself calls for the agent, by name or by rates.
+    `conversation` is the one being played. `meters` lists the models that longspan calls for the agent, by name or by rates.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -53,13 +53,13 @@ class Purse:
     conversation: str | None = None
     meters: list[str | Rates] = field(default_factory=list)
     _refused: StoppedError | None = None
-    """A metered call was refused because of a limit: nothing more is paid for, whatever the agent makes of the error that it got."""
-    _opened: _Opened | None = None
-    """The account that is open. Only a judge has several open at once, and it calls its model in their tasks."""
+    """Set when a limit refuses a metered call. Nothing is paid for after that, even if the agent swallows the error."""
+    _opened: _OpenAccount | None = None
+    """The open account. Only a judge opens several at the same time. Its tasks find theirs in `_OPENED`."""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Have this purse pay for the calls of all providers that are made in the context (see `current_purse`)."""
+    def pay_in_context(self) -> Iterator[None]:
+        """Pay for all calls to providers that are made in this context (see `current_purse`)."""
         token = _PURSE.set(self)
         try:
             yield
@@ -67,7 +67,7 @@ class Purse:
             _PURSE.reset(token)
 
     @asynccontextmanager
-    async def paying(
+    async def open_account(
         self,
         models: Mapping[str, str | Rates] | None,
         worst: Worst,
@@ -78,23 +78,25 @@ class Purse:
         again: bool = False,
         partial_models: bool = False,
     ) -> AsyncIterator[Account]:
-        """Reserve the worst case of a call that does `work`, for a turn or a judge's query. `models` are those that it pays for, or only
-        some of them (`partial_models`).
+        """Reserve the worst case of a call that does `work`, for a turn or for a judge's query.
 
-        Raises StoppedError before the call if it could exceed the limit, and afterwards if a metered call was refused for that reason.
+        `models` are the models that the call pays for, or only some of them if `partial_models` is set. `again`: the agent gets the turn a
+        second time.
+
+        Raises StoppedError before the call if it could exceed the limit, and after the call if a metered call was refused.
         """
         if self._refused is not None:
             raise self._refused
         record = self.record
-        async with self.ledger.paying(models, worst) as account:
+        async with self.ledger.open_account(models, worst) as account:
             account.is_metered, account.partial_models = self.is_metered, partial_models
             purpose, call = Purpose(work, self.conversation, turn, query, again=again), None
             if record is not None and account.is_paid:
                 purpose = purpose._replace(task=record.new_task())
                 if account.reports:
-                    bounded = account.known and self.ledger.limit != UNLIMITED  # without a limit, nobody asks for the worst case
+                    bounded = account.known and self.ledger.limit != UNLIMITED  # without a limit, no worst case is computed
                     call = record.begin(self.by, None, purpose, account.reserved, bounded=bounded)
-            self._opened = _Opened(self, account, purpose)
+            self._opened = _OpenAccount(self, account, purpose)
             token = _OPENED.set(self._opened)
             try:
                 yield account
@@ -108,11 +110,11 @@ class Purse:
                     raise self._refused
 
     def is_metered(self, rates: str | Rates) -> bool:
-        """Return whether longspan itself calls a model for the agent. Rates are compared by identity: two models may cost the same."""
+        """Return whether longspan calls a model for the agent. Rates are compared by identity: two models may have equal prices."""
         return any(rates is each or (isinstance(rates, str) and rates == each) for each in self.meters)
 
-    def begin(self, model: str, rates: str | Rates, at_most: Usage) -> _Metered:
-        """Check that a call to `model` may be made, reserve its worst case, and record that it begins. Raises StoppedError."""
+    def begin(self, model: str, rates: str | Rates, at_most: Usage) -> _MeteredCall:
+        """Reserve the worst case of a call to `model` and record its start. Raises StoppedError if it could exceed the limit."""
         opened = _OPENED.get()
         if opened is None or opened.purse is not self:
             opened = self._opened
@@ -130,12 +132,14 @@ class Purse:
             else:
                 purpose = Purpose("background", self.conversation, task=self.record.new_task())
             call = self.record.begin(self.by, model, purpose, worst)
-        return _Metered(self, account, rates, worst, call)
+        return _MeteredCall(self, account, rates, worst, call)
 
 
 def _record_reported(record: SpendingRecord, call: int | None, by: Payer, purpose: Purpose, expenses: Sequence[Expense]) -> None:
-    """Record what an agent reports of its own calls. `call` is None if it was not expected to make any, and for one that failed, which
-    stays without a known cost."""
+    """Record the calls that an agent reports. `call` is None for an agent that was not expected to make any, and for a failed call.
+
+    A failed call stays in the record without a known cost.
+    """
     if call is None and expenses:
         call = record.begin(by, None, purpose, NOTHING)
     if call is not None:
@@ -144,8 +148,8 @@ def _record_reported(record: SpendingRecord, call: int | None, by: Payer, purpos
 
 @final
 @dataclass(slots=True)
-class _Metered:
-    """A call that is being metered."""
+class _MeteredCall:
+    """A metered call in progress."""
 
     purse: Purse
     account: Account | None
@@ -156,7 +160,7 @@ class _Metered:
     free: bool = False
 
     def end(self) -> None:
-        """Record what the call took. If nobody knows, it counts as the worst case."""
+        """Record the usage of the call. If it is unknown, count the worst case."""
         expenses = [] if self.used is None or self.free else [expense_of(self.rates, self.used)]
         amount = expenses[0].amount if expenses else NOTHING if self.free else self.worst
         self.purse.ledger.meter(self.account, self.worst, amount)
@@ -165,18 +169,18 @@ class _Metered:
 
 
 _PURSE: Final[ContextVar[Purse | None]] = ContextVar("purse", default=None)
-_OPENED: Final[ContextVar[_Opened | None]] = ContextVar("opened account", default=None)
-_CALL: Final[ContextVar[_Metered | None]] = ContextVar("metered call", default=None)
+_OPENED: Final[ContextVar[_OpenAccount | None]] = ContextVar("opened account", default=None)
+_CALL: Final[ContextVar[_MeteredCall | None]] = ContextVar("metered call", default=None)
 
 
 async def _run_in_thread(call: Callable[..., Value], *arguments: Any) -> Value:
-    if room() is not None:  # the memory is limited, and a thread would reserve some
+    if free_address_space() is not None:  # memory is limited, and each thread reserves address space for its stack
         return call(*arguments)
     return await trio.to_thread.run_sync(call, *arguments, limiter=_disk())
 
 
 def _disk() -> trio.CapacityLimiter:
-    """Return this Trio run's limit of threads that write records: separate, so that agents that block threads do not delay them."""
+    """Return the limiter for threads that write records. It is separate, so that agents that block threads cannot delay records."""
     try:
         return _DISK.get()
     except LookupError:
@@ -185,13 +189,13 @@ def _disk() -> trio.CapacityLimiter:
 
 
 def current_purse() -> Purse | None:
-    """Return the purse that pays for the calls of a provider that is made here; None where nothing is recorded or limited."""
+    """Return the purse for calls to providers in this context, or None if they are neither recorded nor limited."""
     return _PURSE.get()
 
 
 @asynccontextmanager
-async def metered(purse: Purse | None, model: str, rates: str | Rates, at_most: Usage) -> AsyncIterator[None]:
-    """Surround a call to `model`, priced by `rates`, that can use `at_most`. Inside, `note_used` or `note_free` says what it took.
+async def meter_call(purse: Purse | None, model: str, rates: str | Rates, at_most: Usage) -> AsyncIterator[None]:
+    """Meter a call to `model`, priced by `rates`, that uses at most `at_most`. Call `note_used` or `note_free` inside.
 
     Raises StoppedError if the call could exceed a limit, and JournalError if it cannot be recorded.
     """
@@ -212,12 +216,12 @@ async def metered(purse: Purse | None, model: str, rates: str | Rates, at_most: 
 
 
 def note_used(usage: Usage) -> None:
-    """Note what the call that is being metered has used, as soon as that is known: the answer may turn out to be unreadable."""
+    """Note the usage of the metered call. Call it as soon as usage is known: parsing the answer may still fail."""
     if (call := _CALL.get()) is not None:
         call.used = usage
 
 
 def note_free() -> None:
-    """Note that the call that is being metered cost nothing: it never reached the provider, or the provider refused it."""
+    """Note that the metered call cost nothing: it never reached the provider, or the provider refused it."""
     if (call := _CALL.get()) is not None:
         call.free = True

@@ -1,6 +1,6 @@
-"""Replies of models, kept in a file under the prompts that led to them, so that nothing is paid for twice.
+"""Caches models' replies in a file, keyed by prompt, so that no reply is paid for twice.
 
-Each line has a checksum of its own, so that several copies of a file can be merged line by line, in any order.
+Each line has its own checksum, so copies of a file can be merged line by line, in any order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, Final, Literal, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import DamageError, InputError, JournalError, first_problem
-from longspan.simulator.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
-from longspan.simulator.files.folders import open_file, read_file
-from longspan.simulator.files.json_lines import cut_torn
+from longspan.simulator.base.files.checksums import SEAL_LENGTH, ChecksumError, RunningSum
+from longspan.simulator.base.files.folders import open_file, read_file
+from longspan.simulator.base.files.json_lines import cut_torn
 
-__all__ = ["KeptCall", "KeptReply", "Replies", "keeping", "kept_replies", "key_of"]
+__all__ = ["KeptCall", "KeptReply", "Replies", "current_replies", "keep_replies", "key_of"]
 
 MAX_BYTES: Final = 2**30
 """The largest file that is read, in bytes."""
@@ -29,9 +29,9 @@ MAX_BYTES: Final = 2**30
 START: Final = b'{"key": "'
 
 TORN: Final = re.compile(re.escape(START) + rb'[0-9a-f]{0,64}(?:(?<=[0-9a-f]{64})"[^\n]*)?')
-"""Matches an incomplete line, but not the beginning of a file that is somebody's own."""
+"""Matches an incomplete line. It must not match the start of an unrelated file, which would be cut."""
 
-REMEDY: Final = "remove the line: its reply is asked for again"
+REMEDY: Final = "remove the line; longspan will request the reply again"
 
 
 @final
@@ -47,10 +47,10 @@ class KeptCall(BaseModel):
 
 @final
 class KeptReply(BaseModel):
-    """A model's reply, and the tokens that it used.
+    """A cached reply of a model, with its token usage.
 
-    `raw` is the reply in the vendor's own form, if it calls tools. `refusal` says why the model refused, and `cut` why the reply
-    ends early.
+    `raw` is the reply in the vendor's format, if it calls tools. `refusal` is the reason why the model refused, and `cut` the reason why
+    the reply ends early.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,15 +68,15 @@ class KeptReply(BaseModel):
 
 
 def key_of(sent: object) -> str:
-    """Return the key for the content sent to a model, which must be JSON."""
+    """Return the cache key for the content sent to a model, which must be JSON."""
     return hashlib.sha256(json.dumps(sent, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 @final
 class Replies:
-    """The replies in a file, which need not exist yet. `used` counts the replies found in it, `added` the ones added to it.
+    """The replies in a file, which may not exist yet. `used` counts replies that were found, and `added` replies that were added.
 
-    Raises InputError if the file cannot be read, and DamageError for a line that differs from the line that was written.
+    Raises InputError if the file cannot be read, and DamageError if a line was changed after it was written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,13 +91,13 @@ class Replies:
             raise InputError(f"--replies {path}: not a file of replies; name another, which need not exist")
 
     def find(self, key: str) -> KeptReply | None:
-        """Return the reply stored under a key, or None."""
+        """Return the reply with a key, or None."""
         found = self._known.get(key)
         self.used += found is not None
         return found
 
     def add(self, reply: KeptReply) -> None:
-        """Keep a reply. Raises JournalError if it cannot be written."""
+        """Store a reply. Raises JournalError if it cannot be written."""
         self._known[reply.key] = reply
         self.added += 1
         fields = json.dumps(reply.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)[:-1]
@@ -109,8 +109,8 @@ class Replies:
 
     @property
     def summary(self) -> str:
-        """A sentence about how many replies were found in the file."""
-        return f"replies {self.path}: {self.used:,} kept ones were used, {self.added:,} new ones were asked for and are kept"
+        """A sentence with the numbers of replies that were reused and added."""
+        return f"replies {self.path}: {self.used:,} reused, {self.added:,} requested and stored"
 
 
 def _read(path: Path) -> Iterator[KeptReply]:
@@ -132,7 +132,7 @@ def _read(path: Path) -> Iterator[KeptReply]:
 
 
 def _is_torn(path: Path) -> bool:
-    """Return whether a file holds nothing but the beginning of its first line, as after a crash."""
+    """Return whether the file has only the start of its first line, as after a crash."""
     try:
         content = read_file(path, MAX_BYTES)
     except OSError:
@@ -144,8 +144,8 @@ _kept: Final[ContextVar[Replies | None]] = ContextVar("replies", default=None)
 
 
 @contextmanager
-def keeping(path: Path | None) -> Iterator[Replies | None]:
-    """While the context lasts, look up replies of models in a file, and keep new ones there. Without a file, do nothing."""
+def keep_replies(path: Path | None) -> Iterator[Replies | None]:
+    """Look up models' replies in a file, and store new ones there, while the context lasts. Without a path, do nothing."""
     if path is None:
         yield None
         return
@@ -157,6 +157,6 @@ def keeping(path: Path | None) -> Iterator[Replies | None]:
         _kept.reset(token)
 
 
-def kept_replies() -> Replies | None:
-    """Return the replies kept in this context, or None if none are."""
+def current_replies() -> Replies | None:
+    """Return the cached replies of this context, or None without a cache."""
     return _kept.get()

@@ -1,4 +1,4 @@
-"""Snapshots of an agent: each is written to a new folder, synced and renamed. The newest two are kept."""
+"""Snapshots of an agent. Each is written to a new folder, synced and renamed, so a crash leaves no half-written one. Two are kept."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import AgentError, JournalError, first_problem
+from longspan.simulator.base.files.file_io import partial_of
+from longspan.simulator.base.files.folders import open_file, path_inside, remove_folder, walk_folder
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.files.folders import below, inside, open_file, remove
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.files.reading import partial_of
 
 __all__ = ["RECORD", "Snapshots"]
 
 KEPT: Final = 2
-"""The number of snapshots that are kept."""
+"""The number of snapshots to keep. The older one serves if the newest is damaged."""
 
 BLOCK: Final = 2**20
-"""The number of bytes read at once."""
+"""The number of bytes read in one go."""
 
 RECORD: Final = "snapshots.jsonl"
-"""The record of a conversation's snapshots. It lies beside their folder."""
+"""The record of a conversation's snapshots, in the folder that contains the snapshots' folder."""
 
 
 @final
 class _Entry(BaseModel):
-    """A line of the record. Without `sha256`, saving the snapshot before turn `turn` has begun; with it, the snapshot is complete."""
+    """A line of the record. `turn` is the turn after the snapshot. A line without `sha256` means started, with it complete."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -45,14 +45,14 @@ class _Entry(BaseModel):
 
 @final
 class Snapshots:
-    """The snapshots of one conversation's agent in `folder`, each in a subfolder named after the turn that follows it.
+    """The snapshots of one conversation's agent. Each is a subfolder of `folder`, named after the turn that follows it.
 
-    The record beside the folder gets a line before anything is written to the folder. It gets another, with a digest, when a snapshot is
-    complete but before its folder has its final name. Only subfolders that the record names are deleted, and only those with a digest in it
-    are loaded. Every method raises JournalError for a damaged record, and for another conversation's.
+    The record gets a line before anything is written to the folder. It gets a second one, with a digest, when a snapshot is complete, just
+    before its folder gets its final name. Only subfolders in the record are deleted, so a user's own folder is safe. Only snapshots with a
+    digest are loaded. Every method raises JournalError if the record is damaged or belongs to another conversation.
 
-    `owner`: the run and the conversation that the record must name. `copied`: agents are restored from copies, nothing in the folder is
-    changed, and no snapshot is saved. `until`: snapshots before later turns are not used.
+    `owner`: the expected run and conversation. `copied`: read-only mode; agents are restored from copies and no snapshot is saved. `until`:
+    ignore snapshots before later turns.
     """
 
     def __init__(self, folder: Path, owner: Owner | None = None, *, copied: bool = False, until: int | None = None) -> None:
@@ -63,9 +63,9 @@ class Snapshots:
         self._lines = JsonLines(folder.with_name(RECORD), owner)
 
     async def save(self, agent: Agent, turn: int) -> None:
-        """Save the agent before turn `turn`, and delete all snapshots but the newest two and any that are pinned.
+        """Save the agent before turn `turn`. Delete other snapshots, except for the newest two and any pinned ones.
 
-        Raises AgentError if the agent fails, and JournalError for a disk error or anything in the way.
+        Raises AgentError if the agent fails, and JournalError for a disk error or a file in the way.
         """
         partial = partial_of(self.path(turn))
         try:
@@ -76,24 +76,25 @@ class Snapshots:
             raise JournalError(f"{partial}: cannot save the agent: {error.strerror or error}") from error
 
     async def restore(self, agent: Agent, turn: int) -> int:
-        """Load the newest good snapshot that is not newer than turn `turn`, and delete newer and damaged ones.
+        """Load the newest intact snapshot not after turn `turn`. Delete later and damaged ones.
 
-        Return the turn that follows it, or 0 if there is none.
+        Returns the turn after the snapshot, or 0 if no snapshot could be loaded.
         """
         turns = self.turns()
         turn = turn if self._until is None else min(turn, self._until)
         if self.copied:
             return await self._restore_copy(agent, [number for number in turns if number <= turn])
         for newer in (number for number in turns if number > turn):
-            remove(self.path(newer))
+            remove_folder(self.path(newer))
         for number in reversed([number for number in turns if number <= turn]):
             if await trio.to_thread.run_sync(self._is_good, number):
                 try:
                     await agent.load(self.path(number))
                     return number
-                except AgentError:  # damaged: try the one before it
-                    await agent.reset()  # first, because if even this fails, the agent is unreachable and the snapshot may be good
-            remove(self.path(number))
+                except AgentError:  # damaged: try the snapshot before it
+                    # Reset before deleting. If even this fails, the agent is unreachable, and the snapshot may be intact.
+                    await agent.reset()
+            remove_folder(self.path(number))
         return 0
 
     async def _restore_copy(self, agent: Agent, turns: list[int]) -> int:
@@ -109,7 +110,7 @@ class Snapshots:
         return 0
 
     def _copy(self, turn: int, copy: Path) -> bool:
-        """Copy a snapshot. Return whether the copy matches the snapshot as it was saved."""
+        """Copy a snapshot. Return whether the copy matches the digest in the record."""
         with suppress(OSError):
             if self._is_good(turn):
                 shutil.copytree(self.path(turn), copy, symlinks=True)
@@ -117,7 +118,7 @@ class Snapshots:
         return False
 
     def newest(self, turn: int) -> int:
-        """Return the turn that follows the newest snapshot not newer than `turn`, or 0 if there is none."""
+        """Return the turn after the newest snapshot not after `turn`, or 0 without one."""
         turn = turn if self._until is None else min(turn, self._until)
         return max((number for number in self.turns() if number <= turn), default=0)
 
@@ -126,51 +127,51 @@ class Snapshots:
         return self._folder / f"{turn:08d}"
 
     def turns(self) -> list[int]:
-        """Return the turns of the snapshots that exist, in order."""
+        """Return the turns of existing snapshots, in order."""
         return sorted(int(path.name) for path in self._own() if path.name.isdecimal())
 
     def pin(self, turn: int) -> None:
-        """Keep the snapshot before turn `turn` until `unpin`. It may not have been saved yet."""
+        """Keep the snapshot before turn `turn` until `unpin`, even if it is saved later."""
         self._pinned.add(turn)
 
     def unpin(self) -> None:
-        """Keep only the newest two snapshots."""
+        """Drop all pins, and delete all but the newest two snapshots."""
         self._pinned.clear()
         self.prune()
 
     def prune(self) -> None:
-        """Delete all snapshots but the newest two and any that are pinned. Disk errors are ignored."""
+        """Delete all but the newest two snapshots and any pinned ones. Disk errors are ignored."""
         for turn in [number for number in self.turns() if number not in self._pinned][:-KEPT]:
-            remove(self.path(turn))
+            remove_folder(self.path(turn))
 
     def clear(self) -> None:
-        """Delete incomplete snapshots left by a crash. Disk errors are ignored."""
+        """Delete incomplete snapshots, which a crash may leave. Disk errors are ignored."""
         for path in self._own():
             if not path.name.isdecimal():
-                remove(path)
+                remove_folder(path)
 
     def owns(self, path: Path) -> bool:
-        """Return whether the record names the folder at a path, as a snapshot or as an incomplete one."""
+        """Return whether the record names the folder at a path, as a complete or incomplete snapshot."""
         digits = path.name.removeprefix(".").removesuffix(".partial")
         turn = int(digits) if digits.isascii() and digits.isdecimal() else None
         return turn in self._digests and path in (self.path(turn), partial_of(self.path(turn)))
 
     @cached_property
     def _digests(self) -> dict[int, set[str]]:
-        """The digests of each snapshot that the record names. A snapshot that was saved again has several."""
+        """The digests of each snapshot in the record. A snapshot that was saved more than once has several."""
         digests: dict[int, set[str]] = {}
         try:
             for entry in map(_Entry.model_validate, self._lines.read()):
                 digests.setdefault(entry.turn, set()).update([entry.sha256] if entry.sha256 else [])
         except (JournalError, ValidationError) as error:
             why = f"{self._lines.path}: {first_problem(error)}" if isinstance(error, ValidationError) else str(error)
-            remedy = f"delete it and {self._folder.name}/ beside it, and the agent is shown every turn again"
+            remedy = f"delete it and {self._folder.name}/ next to it; the agent will then read every turn again"
             raise JournalError(f"{why}; {remedy}") from None
         return digests
 
     def _own(self) -> list[Path]:
         """Return the subfolders that the record names, complete or not."""
-        folder = inside(self._folder.parent, self._folder.name)
+        folder = path_inside(self._folder.parent, self._folder.name)
         entries = list(os.scandir(folder)) if folder.is_dir() else []
         return [path for entry in entries if entry.is_dir(follow_symlinks=False) and self.owns(path := Path(entry.path))]
 
@@ -186,26 +187,26 @@ class Snapshots:
         self._digests.setdefault(entry.turn, set()).update([entry.sha256] if entry.sha256 else [])
 
     def _begin(self, turn: int) -> None:
-        """Make an empty folder for an incomplete snapshot."""
+        """Create an empty folder for an incomplete snapshot."""
         done = self.path(turn)
         partial = partial_of(done)
-        inside(self._folder.parent, self._folder.name).mkdir(parents=True, exist_ok=True)
+        path_inside(self._folder.parent, self._folder.name).mkdir(parents=True, exist_ok=True)
         if turn not in self._digests:
             for path in (done, partial):
                 if os.path.lexists(path):
                     raise JournalError(f"{path}: is in the way of a snapshot, and {RECORD} does not name it; move it elsewhere")
             self._record(_Entry(turn=turn))
-        remove(partial)
+        remove_folder(partial)
         partial.mkdir()
 
     def _publish(self, turn: int) -> None:
-        """Sync a folder with its content, record it, then rename it."""
+        """Sync a folder and its content, record it, then rename it."""
         done = self.path(turn)
         partial = partial_of(done)
-        for path in [*below(partial), partial]:
+        for path in [*walk_folder(partial), partial]:
             _sync(path)
         self._record(_Entry(turn=turn, sha256=_digest(partial)))
-        remove(done)
+        remove_folder(done)
         partial.rename(done)
         _sync(done.parent)
         self.prune()
@@ -218,7 +219,7 @@ def _digest(folder: Path) -> str:
     Raises OSError, and JournalError for anything but regular files and folders.
     """
     digest = hashlib.sha256()
-    for path in below(folder):
+    for path in walk_folder(folder):
         if not path.is_dir():
             content = hashlib.sha256()
             with open_file(path, "rb") as file:

@@ -1,8 +1,8 @@
-"""The record of a run's spending: `spending.jsonl` in its folder, with a line before and lines after each paid call.
+"""The record of a run's spending: `spending.jsonl` in its folder, with lines before and after each paid call.
 
-The line before says who calls what, and which event the call serves. The lines after say what was used and what that cost. They are synced
-to disk before anybody sees the answer, so that a killed process forgets nothing. A call without a line after it may have been paid for:
-its answer was lost.
+The line before a call names the caller, the model, and the event that the call serves. The lines after it give usage and cost. They are
+synced to disk before the agent or the judge gets the answer, so killing the process loses none of them. A call without a line after it may
+have been paid for, although its answer was lost.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longspan.simulator.base.errors import JournalError, first_problem
+from longspan.simulator.base.files.json_lines import JsonLines
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.subject.spending_limit import NOTHING, Amount, total
+from longspan.simulator.subject.spending_limit import NOTHING, Amount, sum_amounts
 
 __all__ = ["SPENDING", "Expense", "Payer", "Purpose", "SpendingFollower", "SpendingRecord", "SpendingTotals", "Work", "read_totals"]
 
 SPENDING: Final = "spending.jsonl"
-"""The name of the file."""
+"""The file name of the record."""
 
 EVERY: Final = 5.0
-"""Seconds between readings of a record that grows: reading 20,000 calls takes almost a second."""
+"""Seconds between readings of a growing record. Reading 20,000 calls takes almost a second."""
 
 Work = Literal["reply", "observe", "replay", "night", "settle", "check", "judge", "background"]
-"""What a call was made for: a reply, a turn that the agent is shown, a turn that it is shown again, a night, the end of adding, a check
-before the run, a verdict, or something that the agent does by itself between its turns."""
+"""The reason for a call: a reply; a turn that the agent reads (`observe`) or reads again (`replay`); a night; waiting for a memory to
+finish adding (`settle`); a check before the run; a verdict (`judge`); or the agent's own work between turns (`background`)."""
 
 Payer = Literal["agent", "judge"]
-"""For whom a call is made."""
+"""The party that a call is made for."""
 
 Tokens = Annotated[int, Field(ge=0, le=10**13)]
 Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
@@ -45,8 +45,11 @@ Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
 
 @final
 class Purpose(NamedTuple):
-    """What a call serves. `task` numbers the attempts at an event: calls of an earlier attempt at the same event were paid for in vain.
-    `again`: the event is in the journal already, and the agent has to be told of it again. `query` is a judge's."""
+    """The event that a call serves.
+
+    `task` numbers the attempts at the event. Only the last attempt was of use; earlier ones were paid for in vain. `again`: the event is in
+    the journal already, and the agent reads it again. `query` is a judge's.
+    """
 
     work: Work
     conversation: str | None = None
@@ -58,7 +61,7 @@ class Purpose(NamedTuple):
 
 @final
 class Expense(NamedTuple):
-    """What a call used and cost in dollars, None if its price is unknown. `part` is the agent's name for the model, if it has one."""
+    """The usage of a call, and its cost in dollars or None if unknown. `part` is the agent's name for the model, if it has one."""
 
     usage: Usage
     cost_usd: float | None
@@ -66,7 +69,7 @@ class Expense(NamedTuple):
 
     @property
     def amount(self) -> Amount:
-        """Dollars, as far as they are known, and tokens."""
+        """The tokens, and the dollars as far as they are known."""
         return Amount(self.cost_usd or 0.0, self.usage.input_tokens + self.usage.output_tokens)
 
 
@@ -77,9 +80,10 @@ class _Line(BaseModel):
 
 
 class _Before(_Line):
-    """The line before a call that is made for the agent or the judge. `model` is the one that longspan calls; without it, the agent makes
-    calls of its own and reports what they took. `at_most_usd` and `at_most_tokens`: the most that it could take, if `bounded`, and
-    otherwise what the dearest such call had taken."""
+    """The line before a call. `model` is the model that longspan calls, or None if the agent makes its own calls and reports their usage.
+
+    `at_most_usd` and `at_most_tokens` are the worst case if `bounded`, and otherwise the most expensive call of this kind so far.
+    """
 
     by: Payer
     model: str | None = None
@@ -95,7 +99,7 @@ class _Before(_Line):
 
 
 class _After(_Line):
-    """A line after a call: what it used of a `part`. Without usage, it is known to have used nothing."""
+    """A line after a call: the usage of a `part`. A line without usage means that the call is known to have used nothing."""
 
     part: str | None = None
     input_tokens: Tokens = 0
@@ -106,11 +110,11 @@ class _After(_Line):
 
 @final
 class SpendingTotals(BaseModel):
-    """What a run has cost so far, in all its sessions.
+    """The total cost of a run so far, over all its sessions.
 
-    `cost_usd` is None if the price of a call is unknown, and `known_usd` is the sum of the known ones. `again_usd` of it was paid more than
-    once: for attempts whose answer was lost or useless, and to tell an agent again what it had been told. `possibly_usd`: the most that
-    `unanswered` calls, which ended without a known cost, may have cost besides; None if nobody knows.
+    `cost_usd` is None if the price of a call is unknown; `known_usd` is the sum of the known prices. `again_usd` is the part of it that was
+    paid more than once: for attempts whose answer was lost or useless, and for turns that the agent had to read again. `unanswered` counts
+    the calls that ended without a known cost, and `possibly_usd` is the most that they may have added, or None if unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -127,7 +131,7 @@ class SpendingTotals(BaseModel):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is known to have been paid for, or could have been."""
+        """Whether no expense is known, and none is possible."""
         return not (self.known_usd or self.possibly_usd or self.input_tokens or self.output_tokens or self.cost_usd is None)
 
 
@@ -143,7 +147,7 @@ class _Call:
 
     @property
     def amount(self) -> Amount:
-        """What it took, or may have taken."""
+        """The cost of the call, or its worst case if that is unknown."""
         if not self.after:
             return Amount(self.before.at_most_usd, self.before.at_most_tokens)
         return Amount(self.known_usd, sum(line.input_tokens + line.output_tokens for line in self.after))
@@ -151,7 +155,7 @@ class _Call:
 
 @final
 class SpendingRecord:
-    """The record of the run in a folder. The file is made with the first paid call. May be used from several threads.
+    """The spending record of the run in a folder. The file is created with the first paid call. Thread-safe.
 
     Every method raises JournalError if the file is damaged, belongs to another run, or cannot be written.
     """
@@ -164,22 +168,22 @@ class SpendingRecord:
         self._last = self._tasks = 0
 
     @contextmanager
-    def kept_open(self) -> Iterator[SpendingRecord]:
-        """Keep the file open between calls. The run must be locked."""
-        with self._lines.kept_open():
+    def keep_open(self) -> Iterator[SpendingRecord]:
+        """Keep the file open between calls. The caller must hold the run's lock."""
+        with self._lines.keep_open():
             yield self
 
     def new_task(self) -> int:
-        """Return a number for an attempt at an event, higher than all before."""
+        """Return the next number for an attempt at an event."""
         with self._lock:
             self._read()
             self._tasks += 1
             return self._tasks
 
     def begin(self, by: Payer, model: str | None, purpose: Purpose, at_most: Amount, *, bounded: bool = True) -> int:
-        """Record that a model is about to be called. Return the call's number. Unless it is `bounded`, `at_most` is only a guess.
+        """Record that a model is about to be called. Return the call's number. Unless `bounded`, `at_most` is an estimate.
 
-        A crash of the machine can lose this line, a killed process cannot.
+        The line is written but not synced: it survives if the process is killed, but not if the machine crashes.
         """
         with self._lock:
             self._read()
@@ -197,7 +201,7 @@ class SpendingRecord:
             return self._last
 
     def end(self, call: int, expenses: Iterable[Expense]) -> None:
-        """Record what a call took, and sync the file. No expenses: it is known to have cost nothing."""
+        """Record the expenses of a call, and sync the file. No expenses means that the call cost nothing."""
         lines = [
             _After(call=call, part=expense.part, **asdict(expense.usage), cost_usd=_cents(expense.cost_usd)) for expense in expenses
         ] or [_After(call=call)]
@@ -221,8 +225,8 @@ class SpendingRecord:
                 raise JournalError(f"{self.path}, line {number}: not a line of spending: {why}; restore the file from a copy") from None
         return list(calls.values())
 
-    def spent(self) -> tuple[Amount, Amount]:
-        """Return all that was spent or may have been, and the most that an attempt at an event of a conversation took."""
+    def sum_spent(self) -> tuple[Amount, Amount]:
+        """Return the amount spent at most, and the highest amount that one attempt at an event of a conversation took."""
         calls = self.calls()
         tasks: dict[int, Amount] = {}
         for call in calls:
@@ -231,10 +235,10 @@ class SpendingRecord:
         dearest = NOTHING
         for amount in tasks.values():
             dearest = dearest.most(amount)
-        return total(call.amount for call in calls), dearest
+        return sum_amounts(call.amount for call in calls), dearest
 
     def totals(self) -> SpendingTotals:
-        """Return the sums of all calls."""
+        """Return the sums over all calls."""
         calls = self.calls()
         newest: dict[Any, int] = {}
         for call in calls:
@@ -257,12 +261,12 @@ class SpendingRecord:
         )
 
     def is_negligible(self) -> bool:
-        """Return whether nothing is known to have been paid for, and nothing can have been but for a reply that failed at once."""
+        """Return whether no money was or could have been spent, except on a reply that failed immediately."""
         failed_check = any(call.before.work == "check" and not call.after for call in self.calls())
         return self.totals().is_nothing and not failed_check
 
     def _read(self) -> None:
-        """Continue the numbers of an existing file."""
+        """Continue the numbering of an existing file."""
         if not self._is_read:
             calls = self.calls()
             self._is_read = True
@@ -275,19 +279,19 @@ def _event(before: _Before) -> tuple[Any, ...]:
 
 
 def _cents(cost: float | None) -> float | None:
-    """Round away errors of floating-point sums, which are far below a hundredth of a cent."""
+    """Round away floating-point noise, which is far below a hundredth of a cent."""
     return None if cost is None else round(cost, 12)
 
 
 def read_totals(folder: Path, owner: Owner) -> SpendingTotals | None:
-    """Return what the run in a folder has cost so far; None if nothing was paid for. Raises JournalError for a damaged file."""
+    """Return the total cost of the run in a folder so far, or None if nothing was paid for. Raises JournalError if the file is damaged."""
     totals = SpendingRecord(folder, owner).totals()
     return None if totals.is_nothing else totals
 
 
 @final
 class SpendingFollower:
-    """Reads the totals of a run that is being played, at most once in `EVERY` seconds."""
+    """Reads the totals of a run in progress, at most once every `EVERY` seconds."""
 
     def __init__(self, folder: Path, owner: Owner) -> None:
         self._folder, self._owner = folder, owner
@@ -295,7 +299,7 @@ class SpendingFollower:
         self._read_at = -EVERY
 
     def totals(self) -> SpendingTotals | None:
-        """Return the totals as of the last reading; None if nothing was paid for, or the file is damaged."""
+        """Return the totals as of the last reading, or None if nothing was paid for or the file is damaged."""
         if monotonic() - self._read_at >= EVERY:
             with suppress(JournalError):
                 self._totals = read_totals(self._folder, self._owner)

@@ -1,4 +1,4 @@
-"""Reports on turns while they are played, for traces (`tracing`). Without `--otel` nothing is reported, and nothing is imported."""
+"""Reports turns to a tracer while they are played (see `tracing`). Without `--otel`, nothing is reported and nothing is imported."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final, NamedTuple, Protocol, final
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.ledger import Costs
 
-__all__ = ["SILENT", "SPAN", "TELEMETRY", "ConversationName", "Span", "Spans", "Telemetry", "Used", "model_call", "traceparent"]
+__all__ = ["SILENT", "SPAN", "TELEMETRY", "ConversationName", "Span", "Spans", "Telemetry", "Used", "current_traceparent", "model_call"]
 
 Used = Callable[[Usage], None]
-"""A function that is called with the usage of a model's answer."""
+"""A callback for the usage of a model's answer."""
 
 
 @final
 class ConversationName(NamedTuple):
-    """A conversation: its run's name, its id there, the nonce of the run's manifest, the agent's spec, and the agent's model
-    (PROVIDER/MODEL) if known."""
+    """A conversation: the name of its run, its id in the run, the nonce of the run's manifest, the agent's spec, and the agent's model
+    (PROVIDER/MODEL), or None if unknown."""
 
     run: str
     id: str
@@ -30,57 +30,57 @@ class ConversationName(NamedTuple):
 
 
 class Span(Protocol):
-    """A turn that the agent is being asked or told of. `traceparent` (W3C) names the turn to other programs; None if it is not traced."""
+    """The span of a turn in progress. `traceparent` is its W3C name for other programs, or None if it is not traced."""
 
     @property
     def traceparent(self) -> str | None: ...
 
-    def replied(self, reply: Reply, costs: Costs | None) -> None:
+    def record_reply(self, reply: Reply, costs: Costs | None) -> None:
         """Record the agent's reply, and its cost in dollars by part."""
         ...
 
     def model_call(self, model: str) -> AbstractContextManager[Used]:
-        """Surround a call to a model, PROVIDER/MODEL, that belongs to the turn."""
+        """Surround a call to a model (PROVIDER/MODEL) that belongs to the turn."""
         ...
 
 
 class Spans(Protocol):
-    """Is notified of the turns of one conversation. Nothing that it does may fail."""
+    """Receives the turns of one conversation. Its methods must not raise."""
 
     def turn(self, number: int, message: Message, told: str | None = None) -> AbstractContextManager[Span]:
-        """Surround a turn, and set SPAN to its span meanwhile. `told` is the reply, if the agent is told of the turn and not asked."""
+        """Surround a turn, and set SPAN to its span. `told` is the reply if the agent only reads the turn, else None."""
         ...
 
     def night(self, turn: int, to: datetime) -> AbstractContextManager[Span]:
-        """Surround the agent's work in a night before turn number `turn`. The night ends at the virtual time `to`."""
+        """Surround the agent's work in the night before turn number `turn`. The night ends at the virtual time `to`."""
         ...
 
     def catch_up(self, turns: int) -> AbstractContextManager[Span]:
-        """Surround bringing the agent to the end of a journal with `turns` turns, and set SPAN to that span meanwhile."""
+        """Surround the replay of a journal with `turns` turns to the agent, and set SPAN to its span."""
         ...
 
 
 class Telemetry(Protocol):
-    """Is notified of everything that is played."""
+    """Receives everything that is played."""
 
     def conversation(self, name: ConversationName) -> Spans:
-        """Return the recipient of a conversation's notifications, beginning where its journal ends."""
+        """Return the receiver for one conversation, starting at the end of its journal."""
         ...
 
     def add(self, made: int, exported: int, problem: str) -> None:
-        """Count spans made and exported by another process, and the reason why some could not be exported."""
+        """Add the spans of another process: how many it made and exported, and why it could not export the rest."""
         ...
 
 
 TELEMETRY: Final[ContextVar[Telemetry | None]] = ContextVar("telemetry", default=None)
-"""The recipient of notifications about everything that is played from here on."""
+"""The receiver for everything played in this context."""
 
 SPAN: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
-"""The span of the turn that the agent is working on."""
+"""The span of the agent's current turn."""
 
 
-def traceparent() -> str | None:
-    """Return the W3C name of the turn that the agent is working on, or None if it is not traced."""
+def current_traceparent() -> str | None:
+    """Return the W3C name of the agent's current turn, or None if it is not traced."""
     span = SPAN.get()
     return span.traceparent if span is not None else None
 
@@ -98,11 +98,11 @@ def model_call(model: str) -> Iterator[Used]:
 
 @final
 class _Silent:
-    """Ignores all notifications."""
+    """A receiver that ignores everything."""
 
     traceparent: str | None = None
 
-    def replied(self, reply: Reply, costs: Costs | None) -> None:
+    def record_reply(self, reply: Reply, costs: Costs | None) -> None:
         """Do nothing."""
 
     @contextmanager

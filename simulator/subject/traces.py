@@ -1,4 +1,4 @@
-"""The parts of a trace that longspan reads: how an agent's reply came about (docs/own-agents.md)."""
+"""The parts of a trace that longspan reads: how an agent's reply came about (docs/guides/own-agents.md)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["ReadMemory", "Recent", "Trace", "TracePart", "WrittenMemory"]
 
 
 class TracePart(BaseModel):
-    """A part of a trace. The fields declared here are validated; others are kept unchanged."""
+    """A part of a trace. Declared fields are validated; other fields are kept unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
 
 Inferred = Literal["", "whole", "part"]
-"""Whether a memory's turns were inferred from its wording: they explain its `whole` text, or a `part` of it."""
+"""Whether a memory's turns were inferred from its wording. They account for its `whole` text, or for a `part` of it."""
 
 
 class WrittenMemory(TracePart):
-    """A memory that was written, and its turn if it is not the reply's own; null if it is unknown."""
+    """A memory that was written. `turn` is its turn, if that is not the reply's own; null means unknown."""
 
     id: str
     text: str = ""
@@ -39,18 +39,18 @@ class ReadMemory(TracePart):
 
 
 class Recent(TracePart):
-    """The first of the recent turns. All turns from there on were shown to the model."""
+    """The recent turns in the prompt: the model saw all turns from `since` on."""
 
     since: str | None = None
 
 
 class Trace(TracePart):
-    """How a reply came about. `longspan.simulator.gradebook.needle_fates` uses it for grades.
+    """How a reply came about. `longspan.simulator.results.gradebook.needle_fates` evaluates it.
 
-    `forgotten`: the memories that are gone because the user asked the agent to forget them. `until`: the last turn whose memories have all
-    been reported as written; any other turn up to there was not stored. `answers`: false if the reply is not an answer, since the agent
-    only searched its memory; the test is then not scored. `k`: the most memories that the agent asked for. `beyond_k`: how many more a
-    search returned; they were not used.
+    `forgotten`: memories deleted because the user asked the agent to forget them. `until`: the agent has reported all memories up to this
+    turn, so a turn before it without a memory was not stored. `answers`: false if the agent only searched its memory and the reply is no
+    answer; the test is then not scored. `k`: the most memories that the agent asked for. `beyond_k`: how many more memories a search
+    returned; they were not used.
     """
 
     written: list[WrittenMemory] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Agent specs, `KIND/MODEL?option=value&...`, and the agents they name. Kinds are found by entry point."""
+"""Agent specs (`KIND/MODEL?option=value&...`), and the agents that they name. Kinds are found by entry point."""
 
 from __future__ import annotations
 
@@ -6,30 +6,42 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf
+from functools import lru_cache
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Final, final
 from urllib.parse import quote, unquote
 
 import trio
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem, one_line
-from longspan.simulator.base.fields import is_option, option_names, validated
-from longspan.simulator.base.installed import AGENTS, installed
-from longspan.simulator.base.processes import share
-from longspan.simulator.base.suggestions import meant
-from longspan.simulator.contract.agent import Agent, close
+from longspan.simulator.base.fields import is_option, option_names, validate_options
+from longspan.simulator.base.installed import AGENTS, find_entry_points
+from longspan.simulator.base.process_shares import process_share
+from longspan.simulator.base.suggestions import suggest
+from longspan.simulator.contract.agent import Agent, close_agent
+from longspan.simulator.contract.agent_kind import AgentKind, AgentOptions
 from longspan.simulator.contract.findings import Examination
-from longspan.simulator.suite.plugins import load
+from longspan.simulator.contract.plugins import load_plugin
 
-__all__ = ["AgentSpec", "at_once", "begun", "class_of", "examination", "inspected", "make_agent", "resolved", "source"]
+__all__ = [
+    "AgentSpec",
+    "agent_source",
+    "at_once",
+    "class_of",
+    "find_examination",
+    "inspect_agent",
+    "make_agent",
+    "pin_defaults",
+    "resolve_spec",
+]
 
 _SPEC = re.compile(r"(?P<kind>[A-Za-z][\w-]*)(?:[/:](?P<target>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 PLAIN: Final = "/:@!$'()*+,;=[]~"
-"""Characters of an option's value that a spec's text need not escape."""
+"""Characters that need no escape in an option's value when a spec is written."""
 
 TRUE: Final = ("true", "1", "yes", "on", "t", "y")
 """The values that mean true."""
@@ -51,8 +63,9 @@ class AgentSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
 
-    @classmethod
-    def parse(cls, text: str) -> AgentSpec:
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def parse(text: str) -> AgentSpec:
         """Parse a spec. Raises InputError for invalid text; `make_agent` checks that the kind exists."""
         text = text.strip()
         match = _SPEC.fullmatch(text)
@@ -67,18 +80,18 @@ class AgentSpec:
             if name in options:
                 raise InputError(f"agent {text!r:.80}: option {name} is given twice")
             options[name] = unquote(value)
-        return cls(match["kind"], unquote(match["target"] or ""), options, text)
+        return AgentSpec(match["kind"], unquote(match["target"] or ""), MappingProxyType(options), text)
 
     def unless_given(self, **options: str) -> AgentSpec:
-        """Return this spec with these `options` as defaults, as far as its kind has them. Its text stays the same.
+        """Return this spec with `options` as defaults, as far as its kind has such options. Its text does not change.
 
         Raises InputError if the kind is unknown.
         """
-        known = option_names(getattr(class_of(self), "Options", _NoOptions))
+        known = option_names(class_of(self).Options)
         return replace(self, options={name: value for name, value in options.items() if name in known} | dict(self.options))
 
-    def having(self, options: Mapping[str, str]) -> AgentSpec:
-        """Return this spec with more options, also in its text. The spec must not set them already."""
+    def with_options(self, options: Mapping[str, str]) -> AgentSpec:
+        """Return this spec with more options, in its text too. The spec must not set them already."""
         text = str(self)
         for name, value in options.items():
             text += f"{'&' if '?' in text else '?'}{name}={quote(value, safe=PLAIN)}"
@@ -86,16 +99,16 @@ class AgentSpec:
 
     @property
     def without_answerer(self) -> AgentSpec | None:
-        """The same memory without the model that answers from retrieved memories; None for an agent without an `answerer`."""
+        """The same memory without the model that answers from retrieved memories, or None for an agent without an `answerer`."""
         if self.options.get("answerer", "none") == "none":
             return None
         kept = {name: value for name, value in self.options.items() if name != "context" and not name.startswith("answerer")}
         text = str(self).partition("?")[0]
-        return replace(self, options={}, text=text).having({**kept, "answerer": "none"})
+        return replace(self, options={}, text=text).with_options({**kept, "answerer": "none"})
 
     @property
     def unchecked(self) -> bool:
-        """Whether the user chose to play a memory without checks."""
+        """Whether the user chose to play a memory without checking it first."""
         return self.kind == "memory" and self.options.get("unchecked", "").lower() in TRUE
 
     def __str__(self) -> str:
@@ -105,16 +118,16 @@ class AgentSpec:
 def make_agent(spec: AgentSpec) -> Agent:
     """Create the agent that `spec` names.
 
-    The kind's class is called with the target and the options, an instance of its nested pydantic model `Options`.
-    Raises InputError if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
+    Calls the kind's class with the target and the options, which are an instance of its nested pydantic model `Options`. Raises InputError
+    if the kind is unknown or ambiguous, an option is invalid or a prerequisite is missing.
     """
     cls = class_of(spec)
-    options = _options(spec, getattr(cls, "Options", _NoOptions))
+    options = _options(spec, cls)
     try:
-        agent = cls(spec.target, options)
+        agent = cls.make(spec.target, options)
     except LongspanError:
         raise
-    except BaseException as error:  # an agent's code may raise anything, SystemExit included
+    except BaseException as error:  # an agent's code may raise anything, even SystemExit
         if not is_fault(error):
             raise
         raise InputError(f"agent {spec}: {_name(cls)} could not be created: {one_line(error)}") from error
@@ -125,76 +138,74 @@ def make_agent(spec: AgentSpec) -> Agent:
     return made
 
 
-def examination(spec: AgentSpec) -> Examination | None:
-    """Return the checks of the agent that `spec` names; None if its kind has none. Raises as `make_agent` does."""
+def find_examination(spec: AgentSpec) -> Examination | None:
+    """Return the checks of the agent that `spec` names, or None if its kind has none. Raises as `make_agent` does."""
     cls = class_of(spec)
-    find = getattr(cls, "examination", None)
-    found: Examination | None = find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions))) if callable(find) else None
-    return found
+    return cls.examination(spec.target, _options(spec, cls))
 
 
 @contextmanager
-def inspected(spec: AgentSpec) -> Iterator[Agent]:
-    """Make an agent to inspect its abilities, and close it again. Raises as `make_agent` does.
+def inspect_agent(spec: AgentSpec) -> Iterator[Agent]:
+    """Create an agent to inspect its abilities, and close it afterwards. Raises as `make_agent` does.
 
-    It is closed in a thread, since the caller may or may not be in Trio.
+    Closing runs in a new thread with its own Trio loop, because the caller may or may not be under Trio.
     """
     agent = make_agent(spec)
     try:
         yield agent
     finally:
-        closing = Thread(target=trio.run, args=(close, agent), name="longspan: closing an agent")
+        closing = Thread(target=trio.run, args=(close_agent, agent), name="longspan: closing an agent")
         closing.start()
         closing.join()
 
 
-def resolved(spec: AgentSpec) -> AgentSpec:
-    """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest names them.
+def resolve_spec(spec: AgentSpec) -> AgentSpec:
+    """Return a spec with the options that the environment sets, such as a model's address, so that a run's manifest records them.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    find = getattr(cls, "from_environment", None)
-    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+    return spec.with_options(cls.from_environment(spec.target, _options(spec, cls)))
 
 
-def begun(spec: AgentSpec) -> AgentSpec:
-    """Return the spec of an agent for something new: resolved, and with the options whose defaults depend on this installation.
+def pin_defaults(spec: AgentSpec) -> AgentSpec:
+    """Return the spec of an agent for a new run: resolved, and with the options whose defaults depend on this installation.
 
-    A run from elsewhere keeps its defaults, because its manifest names them. Raises InputError if the kind is unknown or an option is
+    A run from elsewhere keeps its defaults, because its manifest records them. Raises InputError if the kind is unknown or an option is
     invalid.
     """
-    spec = resolved(spec)
+    spec = resolve_spec(spec)
     cls = class_of(spec)
-    find = getattr(cls, "defaults_here", None)
-    return spec.having(find(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(find) else spec
+    return spec.with_options(cls.defaults_here(spec.target, _options(spec, cls)))
 
 
-def source(spec: AgentSpec) -> Path | None:
+def agent_source(spec: AgentSpec) -> Path | None:
     """Return the file with the code of the agent that `spec` names, if its kind reports it. Raises InputError if the kind is unknown."""
-    find = getattr(class_of(spec), "source", None)
-    return find(spec.target) if callable(find) else None
+    return class_of(spec).source(spec.target)
 
 
 def at_once(spec: AgentSpec) -> float:
-    """Return how many concurrent conversations the agent that `spec` names may have in this process; inf without a limit.
+    """Return the most conversations that the agent may play concurrently in this process, or inf without a limit.
 
     Raises InputError if the kind is unknown or an option is invalid.
     """
     cls = class_of(spec)
-    limit = getattr(cls, "at_once", None)
-    return share(limit(spec.target, _options(spec, getattr(cls, "Options", _NoOptions)))) if callable(limit) else inf
+    return process_share(cls.at_once(spec.target, _options(spec, cls)))
 
 
-def class_of(spec: AgentSpec) -> Any:
-    """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant."""
-    if spec.kind not in installed(AGENTS) and (likely := _likely(str(spec))):
+def class_of(spec: AgentSpec) -> type[AgentKind]:
+    """Return the class of a kind of agent. Raises InputError for an unknown kind, with the spec that was probably meant, and for a class
+    that is not derived from longspan.BaseAgent."""
+    if spec.kind not in find_entry_points(AGENTS) and (likely := _likely(str(spec))):
         raise InputError(f"{str(spec)!r:.80} names no agent{likely}")
-    return load(AGENTS, "kind of agent", spec.kind)
+    cls = load_plugin(AGENTS, "kind of agent", spec.kind)
+    if not (isinstance(cls, type) and issubclass(cls, AgentKind)):
+        raise InputError(f"agent {spec}: {_name(cls)} is not a class derived from longspan.BaseAgent")
+    return cls
 
 
 def _likely(text: str) -> str:
-    """Return "; did you mean SPEC?" for a class, a model, a file or an address without its kind; otherwise an empty string."""
+    """Return "; did you mean SPEC?" for a class, a model, a file or an address without its kind, otherwise ""."""
     name, mark, query = text.partition("?")
     module, colon, cls = name.replace("\\", "/").partition(":")
     if re.fullmatch(r"[\w.-]+:\d+(/.*)?", name):
@@ -207,7 +218,7 @@ def _likely(text: str) -> str:
         spec = f"python:{Path(name).name.removesuffix('.py')}:Class"
     elif Path(f"{name.rpartition('.')[0].replace('.', '/')}.py").is_file():
         spec = f"python:{name.rpartition('.')[0]}:{name.rpartition('.')[2]}"
-    elif (provider := _provider(name)) in installed(AGENTS):
+    elif (provider := _provider(name)) in find_entry_points(AGENTS):
         spec = f"{provider}/{name}"
     else:
         return ""
@@ -215,7 +226,7 @@ def _likely(text: str) -> str:
 
 
 def _provider(model: str) -> str:
-    """Return a model's provider by the model's name; an empty string if unknown."""
+    """Return the provider of a model by the model's name, or "" if unknown."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -224,22 +235,17 @@ def _provider(model: str) -> str:
         return ""
 
 
-class _NoOptions(BaseModel):
-    """The options of an agent without options."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _options(spec: AgentSpec, model: type[BaseModel]) -> BaseModel:
-    """Validate the spec's options with the agent's model."""
+def _options(spec: AgentSpec, cls: type[AgentKind]) -> AgentOptions:
+    """Validate the spec's options with the model of its class."""
+    model = cls.Options
     known = option_names(model)
     options_text = f"its options are {', '.join(known)}" if known else "it takes no options"
     if model.model_config.get("extra") != "allow":
         for name in spec.options:
             if not is_option(name, known):
-                raise InputError(f"agent {spec}: unknown option {name!r:.40}{meant(name, known, options_text)}")
+                raise InputError(f"agent {spec}: unknown option {name!r:.40}{suggest(name, known, options_text)}")
     try:
-        return validated(model, spec.options)
+        return validate_options(model, spec.options)
     except ValidationError as error:
         raise InputError(f"agent {spec}: {first_problem(error)}; {options_text}") from None
 

@@ -1,4 +1,4 @@
-"""The runs that a command line or a sweep file asks for: one for each combination of suite, span, agent and seed."""
+"""The runs that a command line or a sweep file defines: one for each combination of suite, span, agent and seed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Grid"]
 class Grid(Conditions):
     """One run for each combination of suite, span (in tokens), agent and seed, all under the same conditions.
 
-    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules, `gold` the gold
-    answers of scenarios that also have corrected ones. With the paper's rules, needles are placed as in the paper unless
-    `placement` says otherwise. `pace` is the virtual seconds that a turn takes. Spans default to the definitions' span, or else to
-    the suite's. A string may hold several seeds (`0-9`) or spans (`2k,32k`).
+    `tests`, `scenarios`, `set` and `data` change the suites (see `Suite.changed`). `rules` selects the grading rules, and `gold` the gold
+    answers of scenarios that also have corrected ones. With the paper's rules, needles are placed as in the paper unless `placement` says
+    otherwise. `pace` is the virtual seconds per turn. Spans default to the definitions' span, or else to the suite's. A string may list
+    several seeds (`0-9`) or spans (`2k,32k`).
     """
 
     suites: Names = Field(default=["ltm"], min_length=1)
@@ -47,7 +47,7 @@ class Grid(Conditions):
         chosen = {"rules=paper": self.rules == "paper", "gold=corrected": self.gold == "corrected"}
         changes = [*self.set, *(change for change, is_wanted in chosen.items() if is_wanted)]
         tests = self.tests or (definitions.max_tests if definitions else None)
-        suites = [load_suite(name).changed(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
+        suites = [load_suite(name).apply_changes(changes, self.data, self.scenarios, tests) for name in dict.fromkeys(self.suites)]
         conditions = {name: getattr(self, name) for name in Conditions.model_fields}
         if self.rules == "paper" and "placement" not in self.model_fields_set:
             conditions["placement"] = "uniform"

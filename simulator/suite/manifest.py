@@ -1,4 +1,4 @@
-"""A run's manifest: everything that is needed to replay the run."""
+"""A run's manifest: all that is needed to replay the run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from longspan.simulator.journal.experiment import Experiment
+from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.settings import Branch, RunSettings
 
-__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit", "versions"]
+__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit_definitions", "package_versions"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
-"""A name of a conversation or a test, which may become the name of a folder."""
+"""The name of a conversation or a test. It may become the name of a folder."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 MAX_AGENT: Final = 100
-"""The maximum number of characters of the agent in a run's name."""
+"""The most characters of the agent's spec in a run's name."""
 
 
 class _Frozen(BaseModel):
@@ -35,8 +35,8 @@ class _Frozen(BaseModel):
 class PlannedTest(_Frozen):
     """A planned test of a run.
 
-    `trunk`: the test that tells the history behind its questions. `tells`: the test only tells a history for others' questions, and is not
-    graded. `tags`, `counts` and `recorded` come from its script.
+    `trunk`: the test that plays the history behind its questions. `tells`: the test only plays a history for other tests' questions, and is
+    not graded. `tags`, `counts` and `recorded` come from its script.
     """
 
     id: Name
@@ -62,25 +62,25 @@ class ImportSource(_Frozen):
 
 @final
 class Manifest(RunSettings):
-    """A run's settings and its plan. `format` is 1 in runs of 0.2, whose conversations followed the agent's replies.
+    """A run's settings and its plan. `format` is 1 in runs of version 0.2, whose conversations depended on the agent's replies.
 
-    `scenario_versions`: the version (see `Scenario.version`) of each scenario whose version is above 1.
+    `scenario_versions`: the versions of scenarios (see `Scenario.version`), if above 1.
 
-    `data`: for each parameter that takes a path (`locomo.data`), the SHA-256 of the data there; runs of earlier versions have none.
+    `data`: for each parameter that takes a path, such as `locomo.data`, the SHA-256 of the data there. Runs of earlier versions have none.
 
-    `conversations`: the tests of each conversation, in the order they were created. `left_out`: why tests were left out. `late`: the
-    scenarios that do not allow the requested early placement. `experiments`: additional conversations, by id, that are not part of the
-    score.
+    `conversations`: the tests of each conversation, in the order they were created. `left_out`: the reasons why tests were left out.
+    `late`: the scenarios that do not allow the requested early placement. `experiments`: additional conversations, by id, that do not count
+    toward the score.
 
-    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit`). Publish it before the run to prove later
-    which tests were played. An `imported` run has no valid commitment and cannot be resumed.
+    `commitment` is the SHA-256 of `nonce`, the seed and the tests' definitions (see `commit_definitions`). Publish it before the run to
+    prove later which tests were played. An `imported` run has no valid commitment and cannot be resumed.
 
-    `parent`: the name of the run's folder whose failed tests it plays. `created`: when it was made, in UTC. `agent_commit`: the git commit
-    of the agent's code, if known, with "-dirty" if the code had changed since. `run_nonce`: drawn for every run, even one that plays
-    another's tests; None in runs of earlier versions.
+    `parent`: the name of the folder of the run whose failed tests this one plays again. `created`: the creation time in UTC.
+    `agent_commit`: the git commit of the agent's code, if known, with "-dirty" if the code has uncommitted changes. `run_nonce`: random for
+    every run, even one that plays another run's tests. It is None in runs of earlier versions.
 
-    Two attributes are not in the file. `allowed` has the names in it that may be run, called or read (see `trust`). `folder` is the folder
-    that it was read from; None if it was made here.
+    Two attributes are not in the file. `allowed` lists the names in it that may be run, called or read (see `trust`). `folder` is the
+    folder that it was read from, or None if it was created in this process.
     """
 
     format: Literal[1, 2] = 2
@@ -112,12 +112,12 @@ class Manifest(RunSettings):
         return self._folder
 
     def allow(self, names: Iterable[str]) -> None:
-        """Allow anything with these names to be run, called or read. Only the gate calls this."""
+        """Allow anything with these names to be run, called or read. Only the gate (`trust`) calls this."""
         self._allowed |= frozenset(names)
 
     @classmethod
     def read(cls, folder: Path, content: bytes) -> Manifest:
-        """Return the manifest in a run's folder, with nothing allowed. Raises pydantic's ValidationError."""
+        """Return the manifest of a run's folder, with nothing allowed. Raises pydantic's ValidationError."""
         manifest = cls.model_validate_json(content)
         manifest._folder = folder
         return manifest
@@ -127,22 +127,22 @@ class Manifest(RunSettings):
         before: set[str] = set()
         for id in self.conversations:
             if id in self.trunks and self.trunks[id] not in before - self.trunks.keys():
-                raise ValueError(f"conversation {id} branches from {self.trunks[id]}, which must come before it and be no branch")
+                raise ValueError(f"conversation {id} branches from {self.trunks[id]}, which must come before it and must not be a branch")
             before.add(id)
         for id, experiment in self.experiments.items():
             tests = [planned.id for planned in self.conversations.get(experiment.conversation, [])]
             if id in before or experiment.test not in tests:
-                raise ValueError(f"experiment {id} must have an id of its own, and a test that is planned in its conversation")
+                raise ValueError(f"experiment {id} needs a unique id, and a planned test of its conversation")
             if (experiment.tokens is None) != (experiment.kind != "lesion"):
-                raise ValueError(f"experiment {id}: a lesion says how many tokens it leaves, and no other experiment does")
+                raise ValueError(f"experiment {id}: a lesion must state its tokens, and no other experiment may")
         return self
 
     @property
     def run_name(self) -> str | None:
-        """The name of the run in its files, which distinguishes them from other runs'; None if it has no nonce.
+        """The name of the run in its files, which distinguishes them from files of other runs, or None if it has no nonce.
 
-        It begins with a digest (64 bits in hexadecimal) of the nonce and of everything fixed when a run is made. The suite, the seed and
-        the agent follow, for people to read.
+        It begins with a digest (64 bits in hexadecimal) of the nonce and of all that is fixed when a run is created. The suite, the seed
+        and the agent follow, for people to read.
         """
         if self.run_nonce is None:
             return None
@@ -153,11 +153,11 @@ class Manifest(RunSettings):
 
     @property
     def played(self) -> Sequence[str]:
-        """The conversations that have a journal: the run's own, then its experiments'."""
+        """The conversations that have a journal: first the run's own, then its experiments'."""
         return [*self.conversations, *self.experiments]
 
     def experiments_in(self, conversation: str) -> Sequence[str]:
-        """The experiments that share the beginning of a conversation, by id, in the order they are played."""
+        """Return the experiments that share the beginning of a conversation, by id, in the order they are played."""
         return [id for id, experiment in self.experiments.items() if experiment.shares and experiment.conversation == conversation]
 
     @property
@@ -167,7 +167,7 @@ class Manifest(RunSettings):
 
     @cached_property
     def trunks(self) -> Mapping[str, str]:
-        """The conversation that each branch branches off."""
+        """The conversation that each branch branches off from."""
         trunks = {}
         for id, group in self.conversations.items():
             told = next((planned.trunk for planned in group if planned.trunk is not None), None)
@@ -176,46 +176,47 @@ class Manifest(RunSettings):
         return trunks
 
     def named(self, data: str) -> str:
-        """The path that a parameter in `data` names; an empty string if its suite has no such parameter."""
+        """Return the path that a parameter in `data` names, or "" if the suite has no such parameter."""
         scenario, _, parameter = data.rpartition(".")
         return str(self.suite.scenarios.get(scenario, {}).get(parameter, ""))
 
     @cached_property
     def asked(self) -> Branch:
-        """How the questions about histories are asked; "on" without histories."""
+        """How questions about histories are asked. "on" if there are no histories."""
         return self.branch if any(planned.trunk for _, planned in self.graded) else "on"
 
     @cached_property
     def roots(self) -> Mapping[str, str]:
-        """For each test, the test that tells its history, or else its conversation. Only tests with different roots are independent."""
+        """The root of each test: the test that plays its history, or else its conversation. Only tests with different roots are
+        independent.
+        """
         return {planned.id: planned.trunk or id for id, planned in self.graded}
 
     @cached_property
     def graded(self) -> Sequence[tuple[str, PlannedTest]]:
-        """The graded tests, each with its conversation: all except those that only tell a history."""
+        """The graded tests, each with its conversation. Tests that only play a history are left out."""
         return [(id, planned) for id, group in self.conversations.items() for planned in group if not planned.tells]
 
     @property
     def labelled(self) -> str:
-        """The agent's spec, with the run's label and its nights in brackets. Another label or other nights make it another agent in
-        results."""
+        """The agent's spec, with the run's label and nights in brackets. Results treat another label, or other nights, as another agent."""
         nights = [f"{self.nights} {'night' if self.nights == 1 else 'nights'}"] if self.nights else []
         told = [*([self.label] if self.label is not None else []), *nights]
         return f"{self.agent} [{', '.join(told)}]" if told else self.agent
 
     @property
     def alone(self) -> bool:
-        """Whether every test has its own conversation, and therefore no span to keep."""
+        """Whether every test has its own conversation, so that there is no span to keep."""
         return all(planned.alone for group in self.conversations.values() for planned in group)
 
 
-def commit(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
+def commit_definitions(nonce: str, seed: int, definitions: Iterable[dict[str, Any]]) -> str:
     """Return the commitment to a seed and its tests' definitions: the SHA-256, in hexadecimal, of their JSON with sorted keys."""
     content = {"nonce": nonce, "seed": seed, "tests": sorted(definitions, key=lambda definition: str(definition["test"]))}
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that a run's result may depend on."""
     packages = ("longspan", "tiktoken", "trio", "pydantic", "jinja2")
     return {"python": platform.python_version()} | {package: _version(package) for package in packages}

@@ -19,24 +19,24 @@ __all__ = ["Branch", "Conditions", "RunSettings"]
 
 
 Branch = Literal["on", "off", "retell"]
-"""How the questions about a told history are asked."""
+"""How questions about a history are asked."""
 
 
 class Conditions(BaseModel):
-    """The conditions of play, which do not depend on the tests and the agent.
+    """The conditions of play, which depend on neither the tests nor the agent.
 
-    `judge`: the spec of a model that decides where rules cannot. `isolated`: each test has its own conversation. `filler`: a file of trivia
-    questions to use instead of the built-in source. `filler_size`: maximum tokens of a filler message. `definitions`: a folder of published
-    tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: the prompts sent to models are
-    kept.
+    `judge`: the spec of a model that decides what rules cannot. `isolated`: each test has its own conversation. `filler`: a file of trivia
+    questions to use instead of the built-in source. `filler_size`: the most tokens of a filler message. `definitions`: a folder of
+    published tests to play instead of generated ones. `starts_at`: a virtual date without a time zone. `keep_prompts`: whether to store the
+    prompts sent to models.
 
-    `branch`: how each question about a history is asked. "on": from the state at the history's end. "off": one after another, in an order
-    drawn by the seed. "retell": after a separate telling. `label`: a name that distinguishes these runs from others of the same agent.
-    `nights`: the number of virtual nights in every span, when an agent can consolidate its memory. `score_farewells`: after a farewell, the
-    test's last question is asked once more, where its scenario allows that (`Scenario.asks_again`).
+    `branch`: how each question about a history is asked. "on": from a snapshot at the history's end. "off": one after another, in an order
+    drawn by the seed. "retell": after playing the history again. `label`: a name that distinguishes these runs from others of the same
+    agent. `nights`: the number of virtual nights per span, when an agent can consolidate its memory. `score_farewells`: whether to repeat a
+    test's last question after its farewell, if its scenario allows that (`Scenario.asks_again`).
 
-    `twins`: the number of tests that are played a second time without their needles. `lesion`: a test's questions are asked again with only
-    this many tokens of the conversation before them. `control`: each test is also played in its own conversation (see `Experiment`).
+    `twins`: the number of tests to play a second time without their needles. `lesion`: the number of last tokens to keep when a test's
+    questions are asked again. `control`: whether to play each test in its own conversation as well (see `Experiment`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,7 +60,7 @@ class Conditions(BaseModel):
 
 
 class RunSettings(Conditions):
-    """The settings of one run. `span` is in tokens, `agent` is a spec, and `pace_s` is the virtual seconds that a turn takes."""
+    """The settings of one run. `span` is in tokens, `agent` is a spec, and `pace_s` is the virtual seconds per turn."""
 
     suite: Suite
     span: Span

@@ -15,24 +15,24 @@ from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.blame import at_line, is_fault
 from longspan.simulator.base.errors import InputError, first_problem, one_line
 from longspan.simulator.base.fields import Span, Whole
-from longspan.simulator.base.installed import SCENARIOS, installed, suites
-from longspan.simulator.base.suggestions import alike, meant
-from longspan.simulator.base.terminal import typed
+from longspan.simulator.base.files.file_io import read_packed, resolve_path
+from longspan.simulator.base.installed import SCENARIOS, find_entry_points, installed_suites
+from longspan.simulator.base.suggestions import similar_names, suggest
+from longspan.simulator.base.terminal import quote_command
+from longspan.simulator.contract.plugins import make_scenario, path_parameters, scenario_class
 from longspan.simulator.contract.scenario import Scenario, Test
 from longspan.simulator.contract.script import Placement, Script
-from longspan.simulator.files.reading import read_packed, resolved
-from longspan.simulator.suite.plugins import make_scenario, path_parameters, scenario_class
 
 __all__ = ["OF_THE_RUN", "Suite", "Tests", "load_suite", "make_test", "make_tests", "read_setting", "read_yaml", "scenarios_in", "seed_of"]
 
 ID = r"[a-z0-9][a-z0-9_-]{0,40}"
-"""A pattern for test ids within a scenario."""
+"""The pattern of test ids within a scenario."""
 
 OF_THE_RUN: Final = ("tokenizer", "span")
 """Parameters that take the run's value in every scenario that has them."""
 
 MAX_BYTES: Final = 1 << 20
-"""The largest YAML file that is read."""
+"""The largest YAML file to read, in bytes."""
 
 Tests = Annotated[Whole, Field(ge=1, le=10_000)]
 """The number of tests of a scenario."""
@@ -42,8 +42,8 @@ Tests = Annotated[Whole, Field(ge=1, le=10_000)]
 class Suite(BaseModel):
     """Scenarios by name, with their parameters.
 
-    `tests` is the number of tests of each scenario in a run, and `each` has the exceptions, by scenario. `span` is the default span in
-    tokens. `reference` is BibTeX for the sources of the tests; manifests leave it out.
+    `tests` is the number of tests of each scenario in a run, and `each` lists exceptions by scenario. `span` is the default span in tokens.
+    `reference` is BibTeX for the sources of the tests; manifests omit it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -56,12 +56,12 @@ class Suite(BaseModel):
     reference: str = Field(default="", max_length=10_000, exclude=True)
     scenarios: dict[str, dict[str, Any]] = Field(min_length=1)
 
-    def changed(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
+    def apply_changes(self, settings: Sequence[str], data: Sequence[str], only: Sequence[str], tests: int | None) -> Suite:
         """Return the suite with the changes of a command line.
 
         `settings`: NAME=VALUE for every scenario that has the parameter, or SCENARIO.NAME=VALUE for one. Values are YAML. `data`:
         NAME=PATH, where NAME is a scenario with a parameter `data`, or another parameter that takes a path. `only`: the scenarios to play,
-        including any that the suite lacks. Raises InputError.
+        which may include some that the suite lacks. Raises InputError.
         """
         chosen = {name: self.scenarios.get(name, {}) for name in only} if only else dict(self.scenarios)
         instances = {name: make_scenario(name, parameters) for name, parameters in chosen.items()}
@@ -75,11 +75,11 @@ class Suite(BaseModel):
             if name not in takers:
                 raise InputError(f"--data {pair}: no scenario of {self.name} takes data called {name!r:.60}{_data_meant(name, takers)}")
             for scenario, parameter in takers[name]:
-                chosen[scenario] = chosen[scenario] | {parameter: str(resolved(Path(path)))}
+                chosen[scenario] = chosen[scenario] | {parameter: str(resolve_path(Path(path)))}
         return self.model_copy(update={"scenarios": chosen, "tests": tests or self.tests, "each": {} if tests else self.each})
 
     def paths(self) -> dict[str, Path]:
-        """Return the paths that the scenarios' parameters name, by the names of both (`locomo.data`). Raises InputError."""
+        """Return the paths among the scenarios' parameters, by scenario and parameter (`locomo.data`). Raises InputError."""
         return {
             f"{scenario}.{name}": Path(parameters[name])
             for scenario, parameters in self.scenarios.items()
@@ -87,7 +87,7 @@ class Suite(BaseModel):
             if parameters.get(name) is not None
         }
 
-    def played_with(self, tokenizer: str, span: int) -> Suite:
+    def with_run_settings(self, tokenizer: str, span: int) -> Suite:
         """Return the suite with the run's `tokenizer` and `span` in all scenarios that have such a parameter. Raises InputError."""
         chosen = dict(self.scenarios)
         for name, parameters in self.scenarios.items():
@@ -100,33 +100,33 @@ class Suite(BaseModel):
 
 
 def _data_meant(name: str, takers: Iterable[str]) -> str:
-    """Describe which data a suite takes, or which other suite takes data of that name."""
-    if name in suites():
-        return f"; did you mean the suite {name}: {typed('longspan', 'run', name)} --data ...?"
-    return meant(name, takers, f"known names: {', '.join(takers) or 'none'}")
+    """Return a hint: the data that a suite takes, or the other suite that takes data of this name."""
+    if name in installed_suites():
+        return f"; did you mean the suite {name}: {quote_command('longspan', 'run', name)} --data ...?"
+    return suggest(name, takers, f"known names: {', '.join(takers) or 'none'}")
 
 
 def load_suite(name: str) -> Suite:
-    """Load a suite that comes with longspan, several joined by +, or one from a YAML file. Raises InputError."""
-    known = suites()
+    """Load one of longspan's own suites, several joined by +, or a YAML file. Raises InputError."""
+    known = installed_suites()
     names = name.split("+")
     if len(names) > 1 and all(name in known for name in names):
-        return _joined(name, [load_suite(name) for name in names])
+        return _join_suites(name, [load_suite(name) for name in names])
     path = known.get(name) or Path(name)
     if name not in known and path.suffix not in (".yaml", ".yml"):
-        if name in installed(SCENARIOS):
-            raise InputError(f"there is no suite {name!r:.60}, but a scenario: {typed('longspan', 'run', '--scenario', name)}")
+        if name in find_entry_points(SCENARIOS):
+            raise InputError(f"{name!r:.60} is a scenario, not a suite: {quote_command('longspan', 'run', '--scenario', name)}")
         if wrong := [part for part in names if part not in known] if len(names) > 1 else []:
-            near = [part if part in known else "".join(alike(part, known)[:1]) for part in names]
+            near = [part if part in known else "".join(similar_names(part, known)[:1]) for part in names]
             likely = f"did you mean {'+'.join(near)}?" if all(near) else f"there are {', '.join(known)}"
             raise InputError(f"there is no suite {wrong[0]!r:.60}; {likely}")
         there_are = f"there are {', '.join(known)}, or give a .yaml file"
-        raise InputError(f"there is no suite {name!r:.60}{meant(name, known, there_are)}")
+        raise InputError(f"there is no suite {name!r:.60}{suggest(name, known, there_are)}")
     content = read_yaml(path, "suite")
     if not isinstance(content, dict):
         raise InputError(f"suite {path}: expected the keys {', '.join(Suite.model_fields)}")
     if content.keys() & {"suites", "agents", "spans", "seeds", "runs"}:
-        raise InputError(f"suite {path}: this is a sweep file; run `{typed('longspan', 'sweep', path)}`")
+        raise InputError(f"suite {path}: this is a sweep file; run `{quote_command('longspan', 'sweep', path)}`")
     try:
         return Suite.model_validate(content)
     except ValidationError as error:
@@ -134,7 +134,7 @@ def load_suite(name: str) -> Suite:
         raise InputError(f"suite {path}: {first_problem(error)}; its keys are {known_keys}") from None
 
 
-def _joined(name: str, joined: Sequence[Suite]) -> Suite:
+def _join_suites(name: str, joined: Sequence[Suite]) -> Suite:
     """Join suites: all their scenarios, with each suite's number of tests, at the first suite's span."""
     scenarios: dict[str, dict[str, Any]] = {}
     each: dict[str, int] = {}
@@ -149,11 +149,11 @@ def _joined(name: str, joined: Sequence[Suite]) -> Suite:
 def read_yaml(path: Path, what: str) -> Any:
     """Read a YAML file. `what` names its expected content in errors. Raises InputError."""
     try:
-        return plain_yaml.load(read_packed(path, MAX_BYTES))
+        return plain_yaml.load_yaml(read_packed(path, MAX_BYTES))
     except InputError as error:
         raise InputError(f"{what} {error}") from error
-    except Exception as error:  # YAML errors, and any error of its constructors for invalid values
-        raise InputError(f"{what} {path}: not YAML: {plain_yaml.problem(error)}") from error
+    except Exception as error:  # YAML errors, and errors of any type from constructors of invalid values
+        raise InputError(f"{what} {path}: not YAML: {plain_yaml.describe_yaml_error(error)}") from error
 
 
 def make_tests(suite: Suite, seed: int, placement: Placement) -> list[Test]:
@@ -195,7 +195,7 @@ def _series(scenario: Scenario, tests: int, seed: int) -> list[tuple[str, Script
 
 
 def scenarios_in(suite: Suite) -> list[Scenario]:
-    """Create the suite's scenarios. Raises InputError for an invalid one, or two with the same name."""
+    """Create the suite's scenarios. Raises InputError for an invalid one, or for two with the same name."""
     scenarios = [make_scenario(name, parameters) for name, parameters in suite.scenarios.items()]
     names = [scenario.name for scenario in scenarios]
     if len(set(names)) < len(names):
@@ -204,7 +204,7 @@ def scenarios_in(suite: Suite) -> list[Scenario]:
 
 
 def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script | None = None, placement: Placement = "uniform") -> Test:
-    """Create a scenario's test with this id, from `script` or a new one, with a place in the span for each segment.
+    """Create a scenario's test from `script` or from a new script, with a place in the span for each segment.
 
     Raises InputError.
     """
@@ -230,7 +230,7 @@ def make_test(scenario: Scenario, id: str, seed: int, order: int, script: Script
 
 
 def seed_of(seed: int, scenario: str, id: str) -> str:
-    """Return the seed of a scenario's test with this id in a run with this seed."""
+    """Return the seed of a scenario's test in a run with this seed."""
     return f"{seed}/{scenario}/{id}"
 
 
@@ -258,15 +258,15 @@ def _holders(scenarios: Mapping[str, Scenario], name: str, setting: str) -> list
     ]
     if not holders:
         known = sorted({f"{scenario.name}.{field}" for scenario in scenarios.values() for field in type(scenario).model_fields})
-        near = meant(parameter, sorted({each.rpartition(".")[2] for each in known}), f"there are {', '.join(known)}")
+        near = suggest(parameter, sorted({each.rpartition(".")[2] for each in known}), f"there are {', '.join(known)}")
         raise InputError(f"--set {setting}: there is no parameter {name!r:.60}{near}")
     return holders
 
 
 def read_setting(setting: str) -> tuple[str, Any]:
-    """Parse a --set into a name and a value: YAML, or else text. Raises InputError."""
+    """Parse a --set into a name and a value, which is YAML or else text. Raises InputError."""
     name, text = _pair(setting, "--set", "NAME=VALUE")
     try:
-        return name, plain_yaml.load(text)
-    except Exception:  # as in read_yaml; anything that is not YAML is text
+        return name, plain_yaml.load_yaml(text)
+    except Exception:  # errors of any type, as in read_yaml; anything that is not YAML is text
         return name, text

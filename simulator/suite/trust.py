@@ -1,12 +1,12 @@
-"""The gate: things named in a file are run, called or read only if they are harmless or the user has allowed them.
+"""The gate: things that a file names are run, called or read only if they are harmless or the user has allowed them.
 
-A run's folder or a sweep's file may come from a stranger. So a manifest read from a folder may at first use nothing that could do harm.
-`clear` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are made from a manifest. So a
-command that forgets to ask cannot run things from a stranger's folder. `admit` is how a command asks: it allows what the user has named or
-trusts.
+A run's folder or a sweep's file may come from an untrusted source. So a manifest read from a folder may not use anything harmful at first.
+`require_trust` raises an error for such a manifest. It is called wherever tests, scenarios, agents and judges are created from a manifest.
+So a command that forgets to ask for permission cannot run anything from such a folder. `admit_manifest` asks: it allows what the user has
+named or trusts.
 
-Permissions are stored outside the folder, in the user's cache (see `cache`). Their key is a digest of the folder's path and of everything
-that the manifest could have run. A change of either asks again.
+Permissions are stored outside the folder, in the user's own folder (see `cache`). Their key is a digest of the run folder's path and of all
+that the manifest could run. If either changes, the user is asked again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,22 @@ from urllib.parse import unquote
 from longspan.simulator.base import cache
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import AGENTS
-from longspan.simulator.contract.agent import Danger, worst
+from longspan.simulator.contract.agent import Danger, worst_danger
+from longspan.simulator.contract.plugins import own_class, path_parameters, scenario_class
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import own_class, path_parameters, scenario_class
 
-__all__ = ["Named", "Part", "admit", "admit_file", "clear", "is_trusted", "named_in", "remember", "vouch"]
+__all__ = [
+    "NamedDanger",
+    "Part",
+    "admit_file",
+    "admit_manifest",
+    "is_trusted",
+    "list_dangers",
+    "remember_trust",
+    "require_trust",
+    "vouch_for",
+]
 
 Part = Literal["agent", "judge", "scenarios", "sources"]
 """The parts of a manifest that name things: the agent, the judge, the scenarios, and the sources of tests and filler (files and
@@ -40,11 +50,11 @@ PLAIN: Final = re.compile(r"[^/\\:]*")
 """A parameter's value that is not an address, a path or a model."""
 
 MAX_NAME: Final = 500
-"""The characters of a name that an error shows."""
+"""The most characters of a name that an error shows."""
 
 
-class Named(NamedTuple):
-    """A potentially harmful thing that a file names: `how` it would be used, and its `name`."""
+class NamedDanger(NamedTuple):
+    """A potentially harmful thing in a file: `how` it would be used, and its `name`."""
 
     how: Danger
     name: str
@@ -58,24 +68,24 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 }
 
 
-def danger(spec: str) -> Named | None:
-    """Return the worst potential harm in an agent spec, or None.
+def spec_danger(spec: str) -> NamedDanger | None:
+    """Return the worst potential harm of an agent spec, or None.
 
-    It comes from the class of the agent's kind, or from an address to call, which would receive API keys. Options of other packages' kinds
-    are unknown here. With options, or with a colon in the target, such a spec counts as harmful.
+    The class of the agent's kind decides, and an address to call also counts: it would receive API keys. The options of other packages'
+    kinds are unknown here. So a spec of such a kind counts as harmful if it has options, or a colon in the target.
     """
     try:
         parsed = AgentSpec.parse(spec)
-    except InputError:  # it cannot be made either
-        return Named("run", spec)
+    except InputError:  # no agent can be created from it, so be strict
+        return NamedDanger("run", spec)
     texts = [parsed.target, *parsed.options, *parsed.options.values()]
     address = any(name.endswith("url") for name in parsed.options) or any("://" in unquote(unquote(text)) for text in texts)
-    how = worst(_by_class(parsed), "call" if address else None)
-    return None if how is None else Named(how, spec)
+    how = worst_danger(_by_class(parsed), "call" if address else None)
+    return None if how is None else NamedDanger(how, spec)
 
 
 def _by_class(spec: AgentSpec) -> Danger | None:
-    """Return an agent's danger from its class if that is longspan's own."""
+    """Return the danger that the agent's class declares, if the class is longspan's own."""
     cls = own_class(AGENTS, spec.kind)
     if cls is None:
         return "run" if spec.options or ":" in spec.target else None
@@ -83,57 +93,57 @@ def _by_class(spec: AgentSpec) -> Danger | None:
     return danger
 
 
-def named_in(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[Named]:
+def list_dangers(manifest: Manifest, parts: Collection[Part] = PARTS) -> list[NamedDanger]:
     """Return the potentially harmful things in these parts of a manifest, allowed or not."""
-    found: list[Named | None] = []
+    found: list[NamedDanger | None] = []
     if "agent" in parts:
-        found.append(danger(manifest.agent))
+        found.append(spec_danger(manifest.agent))
     if "judge" in parts and manifest.judge is not None:
-        found.append(danger(manifest.judge))
+        found.append(spec_danger(manifest.judge))
     if "scenarios" in parts:
-        found += [Named("run", name) for name in manifest.suite.scenarios if ":" in name]
+        found += [NamedDanger("run", name) for name in manifest.suite.scenarios if ":" in name]
     if "sources" in parts:
-        found += [Named("use", str(path)) for path in (manifest.filler, manifest.definitions) if path is not None]
+        found += [NamedDanger("use", str(path)) for path in (manifest.filler, manifest.definitions) if path is not None]
         for name, parameters in manifest.suite.scenarios.items():
             found += _sources(name, parameters)
     return [each for each in found if each is not None]
 
 
-def clear(manifest: Manifest, *parts: Part) -> None:
+def require_trust(manifest: Manifest, *parts: Part) -> None:
     """Raise InputError if these parts of a manifest name anything potentially harmful that the user has not allowed."""
-    found = [each for each in named_in(manifest, parts) if each.name not in manifest.allowed]
+    found = [each for each in list_dangers(manifest, parts) if each.name not in manifest.allowed]
     if found and not (manifest.folder and _is_known(_run_key(manifest.folder, manifest))):
         _refuse(manifest.folder or "the manifest", found)
 
 
-def admit(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
-    """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that the user has `given`."""
+def admit_manifest(folder: Path, manifest: Manifest, *, trust: bool = False, given: Iterable[str] = ()) -> None:
+    """Allow the things that a run's manifest names: all if the user trusts it now or did before, else those that are `given`."""
     manifest.allow(given)
     if trust or is_trusted(folder, manifest):
-        vouch(manifest)
-    remember(folder, manifest)
+        vouch_for(manifest)
+    remember_trust(folder, manifest)
 
 
 def is_trusted(folder: Path, manifest: Manifest) -> bool:
     """Return whether a run's manifest names nothing potentially harmful, or the user has allowed all of it before."""
-    return not named_in(manifest) or _is_known(_run_key(folder, manifest))
+    return not list_dangers(manifest) or _is_known(_run_key(folder, manifest))
 
 
-def vouch(manifest: Manifest) -> None:
-    """Allow everything that a manifest names, because it was made from the user's own settings or equals one that was."""
-    manifest.allow(each.name for each in named_in(manifest))
+def vouch_for(manifest: Manifest) -> None:
+    """Allow all that a manifest names. For a manifest made from the user's own settings, or equal to one that was."""
+    manifest.allow(each.name for each in list_dangers(manifest))
 
 
-def remember(folder: Path, manifest: Manifest) -> None:
-    """Store that the user has allowed everything that a run's manifest names, if that is so and it names anything."""
-    names = {each.name for each in named_in(manifest)}
+def remember_trust(folder: Path, manifest: Manifest) -> None:
+    """Store that the user has allowed all that a run's manifest names, if that is so and it names anything."""
+    names = {each.name for each in list_dangers(manifest)}
     if names and names <= manifest.allowed:
         _remember(_run_key(folder, manifest))
 
 
 def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] = (), *, trust: bool = False) -> None:
-    """Raise InputError if a sweep's or a suite's file names potentially harmful things that the user has neither `given` nor trusted."""
-    found = [each for spec in specs if spec not in given and (each := danger(spec)) is not None]
+    """Raise InputError if a sweep's or a suite's file names potentially harmful things that are neither `given` nor trusted."""
+    found = [each for spec in specs if spec not in given and (each := spec_danger(spec)) is not None]
     if found:
         key = _key(file, sorted({each.name for each in found}))
         if trust:
@@ -142,18 +152,18 @@ def admit_file(file: str | Path, specs: Collection[str], given: Collection[str] 
             _refuse(file, found)
 
 
-def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[Named]:
+def _sources(scenario: str, parameters: dict[str, Any]) -> Iterator[NamedDanger]:
     """Yield the files, models and addresses among a scenario's parameters."""
     texts = [(name, text) for name, value in parameters.items() for text in _texts(value)]
     paths: set[str] = set()
     if texts and ":" not in scenario:
         try:
             paths = path_parameters(scenario_class(scenario))
-        except InputError:  # it cannot be made either
+        except InputError:  # the scenario cannot be created either
             return
     for name, text in texts:
         if name in paths or not PLAIN.fullmatch(text):
-            yield Named("call" if "://" in text else "use", text)
+            yield NamedDanger("call" if "://" in text else "use", text)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -167,14 +177,14 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _refuse(where: str | Path, found: Collection[Named]) -> NoReturn:
-    what, does = WORDING[worst(*(each.how for each in found)) or "run"]
-    names = ", ".join(dict.fromkeys(_shortened(each.name) for each in found))
+def _refuse(where: str | Path, found: Collection[NamedDanger]) -> NoReturn:
+    what, does = WORDING[worst_danger(*(each.how for each in found)) or "run"]
+    names = ", ".join(dict.fromkeys(_shorten_name(each.name) for each in found))
     raise InputError(f"{where} names {what}: {names}; --trust {does} it, if you trust its author")
 
 
-def _shortened(name: str) -> str:
-    """Return a name for an error. A shortened name says how many characters are missing, since these could matter."""
+def _shorten_name(name: str) -> str:
+    """Return a name for an error. A shortened name says how many characters are missing, because they could matter."""
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}... (and {len(name) - MAX_NAME:,} more characters)"
 
 
@@ -184,7 +194,7 @@ def _run_key(folder: Path, manifest: Manifest) -> bytes:
 
 
 def _key(path: str | Path, names: object) -> bytes:
-    """Return a key for a file or folder and the names in it: their JSON, or empty bytes if a number is too large."""
+    """Return a key for a file or folder and the names in it: their JSON, or b"" if a number is too large."""
     with suppress(ValueError):
         return json.dumps([str(Path(path).resolve()), names], sort_keys=True, default=str).encode()
     return b""
@@ -192,8 +202,8 @@ def _key(path: str | Path, names: object) -> bytes:
 
 def _remember(key: bytes) -> None:
     if key:
-        cache.write(sha256(key).hexdigest(), key, "trusted")
+        cache.write_cached(sha256(key).hexdigest(), key, "trusted")
 
 
 def _is_known(key: bytes) -> bool:
-    return bool(key) and cache.read(sha256(key).hexdigest(), "trusted") == key
+    return bool(key) and cache.read_cached(sha256(key).hexdigest(), "trusted") == key

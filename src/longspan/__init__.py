@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.agents.memory.memory import Memory, MemoryItem
-    from longspan.simulator import grading
+    from longspan.simulator import reading as grading
     from longspan.simulator.api.checking import check
     from longspan.simulator.api.playing import resume, run, run_async
     from longspan.simulator.api.results import Results, load
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from longspan.simulator.contract.script import Line, Script, Segment
     from longspan.simulator.contract.stage import Stage
     from longspan.simulator.journal.journal import read_journal
-    from longspan.simulator.preflight.rehearsal import rehearse
+    from longspan.simulator.running.preflight.rehearsal import rehearse
 
 __all__ = [
     "AgentError",
@@ -61,8 +61,6 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "agents.memory.memory": ("Memory", "MemoryItem"),
-    "simulator": ("grading",),
-    "simulator.contract": ("queries",),
     "simulator.base.errors": ("AgentError", "InputError"),
     "simulator.journal.journal": ("read_journal",),
     "simulator.api.checking": ("check",),
@@ -74,12 +72,12 @@ _HOMES = {
     "simulator.contract.script": ("Line", "Script", "Segment"),
     "simulator.contract.stage": ("Stage",),
     "simulator.base.tables": ("Table",),
-    "simulator.preflight.rehearsal": ("rehearse",),
+    "simulator.running.preflight.rehearsal": ("rehearse",),
 }
-"""The public names by the modules and the package that define them."""
+"""The public names by the modules that define them."""
 
-_PACKAGES = ("simulator", "simulator.contract")
-"""Those whose public names are modules."""
+_MODULES = {"grading": "simulator.reading", "queries": "simulator.contract.queries"}
+"""The public names that are modules themselves."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -87,13 +85,12 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if home in _PACKAGES:
-        found: Any = import_module(f"{__name__}.{home}.{name}")
+    if name in _MODULES:
+        found: Any = import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _HOME:
+        found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     else:
-        found = getattr(import_module(f"{__name__}.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
     return found
 

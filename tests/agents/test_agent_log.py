@@ -11,19 +11,19 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, JournalError
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_outcome
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.subject import agent_log
 from longspan.simulator.subject.agent_log import AgentLog
 from longspan.simulator.subject.current_turn import set_moment
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_outcome
 
 CLASS = """
 import ctypes, os, sys
@@ -77,8 +77,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def crashed(agent: str, out: Path) -> Outcome:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent=agent), out)], pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, agent=agent), out)], pages=Report))
     assert isinstance(outcome.error, AgentError)
     return outcome
 
@@ -122,7 +122,7 @@ def test_a_resumed_run_appends_to_its_log(here: Path) -> None:
     run = RunFolder(outcome.folder)
     before = run.agent_log("main").read_bytes()
     (here / "user_class.py").write_text(CLASS.replace("== 3", "== 30"))
-    assert trio.run(resume, RunFolder(outcome.folder, run.manifest), run.manifest.agent).error is None
+    assert trio.run(resume_run, RunFolder(outcome.folder, run.manifest), run.manifest.agent).error is None
     after = run.agent_log("main").read_bytes()
     assert after.startswith(before)
     shown_again = after[len(before) :].decode().splitlines()[0]
@@ -132,7 +132,7 @@ def test_a_resumed_run_appends_to_its_log(here: Path) -> None:
 
 def test_whatever_bytes_are_written_the_log_is_text_of_bounded_lines(tmp_path: Path) -> None:
     path, log = tmp_path / "agent.log", AgentLog()
-    with log.kept(path):
+    with log.keep_at(path):
         set_moment(7, datetime(2024, 1, 1, 9))
         for chunk in (b"one\r\ntwo\rthr", b"ee\n\n  \n\x1b]0;title\x07\x00\xff\xe2\x80\xae\n", b"x" * 10_001, b"\nend"):
             log.write(chunk)
@@ -148,12 +148,12 @@ def test_whatever_bytes_are_written_the_log_is_text_of_bounded_lines(tmp_path: P
 def test_an_endless_log_takes_bounded_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_log, "MAX_FILE", 100_000)
     path, log = tmp_path / "agent.log", AgentLog()
-    with log.kept(path):
+    with log.keep_at(path):
         for _ in range(50):
             log.write(b"y" * 65_536)
         assert sum(map(len, log.last_lines)) <= 82_000
     assert path.stat().st_size < 101_000
-    assert path.read_text("utf-8").splitlines()[-1].endswith("the log is full; what follows is dropped")
+    assert path.read_text("utf-8").splitlines()[-1].endswith("the log is full; later output is dropped")
 
 
 LEAKING = """
@@ -172,10 +172,10 @@ def test_a_key_is_in_no_file_whatever_its_name_and_wherever_it_is_cut(here: Path
     (here / "leaking.py").write_text(LEAKING)
     with Server().running() as server, pytest.MonkeyPatch.context() as patched:
         patched.setenv("MY_GATEWAY", "sk-something-secret-too")
-        suite = load_suite("ltm").changed([], [], ["colours"], 1)
+        suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
         judge = f"{server.model()}&key_env=MY_GATEWAY"
         settings = RunSettings(suite=suite, span=2_000, agent=f"exec:{sys.executable} leaking.py", judge=judge)
-        (outcome,) = trio.run(lambda: play([plan(settings, here / "runs")], pages=Report))
+        (outcome,) = trio.run(lambda: play_plans([plan_run(settings, here / "runs")], pages=Report))
     written = [path.read_text("utf-8") for path in outcome.folder.rglob("*.*") if path.is_file()]
     assert any("rejected ('[MY_GATEWAY]', '[MY_API_KEY]')" in text for text in written)
     assert any("[MY_GATEWAY] [MY_API_KEY]" in text for text in written)
@@ -185,5 +185,5 @@ def test_a_key_is_in_no_file_whatever_its_name_and_wherever_it_is_cut(here: Path
 def test_a_log_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "diary").write_text("dear diary\n")
     (tmp_path / "agent.log").symlink_to(tmp_path / "diary")
-    with pytest.raises(JournalError, match="symbolic link"), AgentLog().kept(tmp_path / "agent.log"):
+    with pytest.raises(JournalError, match="symbolic link"), AgentLog().keep_at(tmp_path / "agent.log"):
         pass

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.loopback import Raw, Server
 
 from longspan.agents.base import Message, Usage
-from longspan.agents.models.anthropic import AnthropicAgent, AnthropicCore, breakpoints
+from longspan.agents.models.anthropic import AnthropicAgent, AnthropicCore, cache_breakpoints
 from longspan.agents.models.core import ChatMessage
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -28,7 +28,7 @@ def message(number: int, text: str) -> Message:
 
 @given(st.integers(0, 400), st.integers(3, 4))
 def test_marks_cover_all_turns_since_the_last_request(messages: int, limit: int) -> None:
-    marks = breakpoints(messages, limit)
+    marks = cache_breakpoints(messages, limit)
     assert len(marks) <= limit
     assert all(0 <= mark < messages for mark in marks)
     if messages >= 3:

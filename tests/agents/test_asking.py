@@ -11,8 +11,8 @@ import pytest
 from tests.loopback import Server
 from tests.schemas import check_output
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.snapshots import Snapshots
 
 TELLER = """
@@ -99,7 +99,7 @@ def test_a_turn_is_asked_again_from_the_snapshot_before_it(run: Path, capsys: py
 def test_without_a_snapshot_and_with_another_agent_all_turns_are_shown(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert longspan("ask", run, "3") == 0
     same = capsys.readouterr().out
-    assert "python:teller_of_turns:Teller is shown the 3 turns before\n" in same
+    assert "python:teller_of_turns:Teller observes the 3 turns before\n" in same
     told = dict(line.split(maxsplit=1) for line in same.splitlines())
     assert (told["recorded"], told["agree"]) == (told["again"], "word for word")
     assert told["again"].startswith("4 of ")

@@ -18,8 +18,8 @@ from tests.conftest import skip
 
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
 from longspan.agents.outside import bridge, faketime, program
-from longspan.agents.outside.python import PythonAgent
-from longspan.simulator.contract.agent import close, has_snapshots, observes, repeatable
+from longspan.agents.outside.exec import ProgramAgent
+from longspan.simulator.contract.agent import can_observe, can_repeat_turn, close_agent, has_snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = pytest.mark.usefixtures("install")
@@ -36,10 +36,10 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make(module: Module, elsewhere: Path) -> Callable[..., PythonAgent]:
-    def make(source: str, *, options: str = "", name: str = "Mine") -> PythonAgent:
+def make(module: Module, elsewhere: Path) -> Callable[..., ProgramAgent]:
+    def make(source: str, *, options: str = "", name: str = "Mine") -> ProgramAgent:
         agent = make_agent(AgentSpec.parse(f"python:{module(source)}:{name}?interpreter={elsewhere}{options}"))
-        assert isinstance(agent, PythonAgent)
+        assert isinstance(agent, ProgramAgent)
         return agent
 
     return make
@@ -49,19 +49,19 @@ def message(text: str = "x", turn: str = "t-1") -> Message:
     return Message(text, datetime(2024, 5, 1, 9, 0), turn)
 
 
-def play(agent: PythonAgent, *calls: Callable[[], Awaitable[Any]]) -> Any:
+def play(agent: ProgramAgent, *calls: Callable[[], Awaitable[Any]]) -> Any:
     async def whole() -> Any:
         try:
             for call in calls:
                 result = await call()
             return result
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     return trio.run(whole)
 
 
-def test_it_runs_in_the_other_environment(make: Callable[..., PythonAgent], elsewhere: Path) -> None:
+def test_it_runs_in_the_other_environment(make: Callable[..., ProgramAgent], elsewhere: Path) -> None:
     agent = make("""
 import sys
 class Mine:
@@ -76,7 +76,7 @@ class Mine:
 
 @pytest.mark.parametrize("reset", ["", "    def reset(self): self.said = []\n"])
 def test_its_process_outlives_a_snapshot_that_is_loaded_and_keeps_nothing_else(
-    make: Callable[..., PythonAgent], reset: str, tmp_path: Path
+    make: Callable[..., ProgramAgent], reset: str, tmp_path: Path
 ) -> None:
     agent = make(f"""
 import os
@@ -124,7 +124,7 @@ ASYNC = {"a": "async ", "wait": "await asyncio.sleep(0)", "imports": "import asy
 
 
 @pytest.mark.parametrize("style", [dict.fromkeys(ASYNC, ""), ASYNC], ids=["plain", "async"])
-def test_all_methods_of_the_class_are_used(make: Callable[..., PythonAgent], tmp_path: Path, style: dict[str, str]) -> None:
+def test_all_methods_of_the_class_are_used(make: Callable[..., ProgramAgent], tmp_path: Path, style: dict[str, str]) -> None:
     agent = make(FULL.format(**style), options="&greeting=good day")
 
     async def says(what: str) -> None:
@@ -134,8 +134,8 @@ def test_all_methods_of_the_class_are_used(make: Callable[..., PythonAgent], tmp
         await agent.observe(message("told"), "OK.")
         await says("good day told/OK.")
         assert has_snapshots(agent)
-        assert observes(agent)
-        assert repeatable(agent)
+        assert can_observe(agent)
+        assert can_repeat_turn(agent)
         await agent.save(tmp_path)
         await agent.reset()
         await says("reset")
@@ -155,21 +155,21 @@ class Mine:
 """
 
 
-def test_missing_methods_are_emulated(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
+def test_missing_methods_are_emulated(make: Callable[..., ProgramAgent], tmp_path: Path) -> None:
     agent = make(PLAIN)
 
     async def script() -> None:
         assert await agent.observe(message("told"), "OK.") == Reply("", besides={"dropped": Usage(10, 0, 1)})
         assert await agent.reply(message("asked")) == Reply("told asked", Usage(10, 0, 1))
         assert not has_snapshots(agent)
-        assert not repeatable(agent)
+        assert not can_repeat_turn(agent)
         await agent.reset()
         assert (await agent.reply(message("again"))).text == "again"
 
     play(agent, script)
 
 
-def test_a_reply_object_is_accepted(make: Callable[..., PythonAgent]) -> None:
+def test_a_reply_object_is_accepted(make: Callable[..., ProgramAgent]) -> None:
     agent = make("""
 class Usage: input_tokens, cached_tokens, output_tokens = 9, 4, 1
 class Mine:
@@ -179,7 +179,7 @@ class Mine:
     assert play(agent, lambda: agent.reply(message())) == Reply("whole", Usage(9, 4, 1), {"written": []}, refused=True)
 
 
-def test_printing_and_reading_in_the_class_is_harmless(make: Callable[..., PythonAgent]) -> None:
+def test_printing_and_reading_in_the_class_is_harmless(make: Callable[..., ProgramAgent]) -> None:
     agent = make("""
 import os, subprocess, sys
 print("imported")
@@ -194,7 +194,7 @@ class Mine:
     assert play(agent, *[lambda: agent.reply(message())] * 3).text == "said"
 
 
-def test_its_loop_runs_between_calls_and_its_tasks_end_with_it(make: Callable[..., PythonAgent], tmp_path: Path) -> None:
+def test_its_loop_runs_between_calls_and_its_tasks_end_with_it(make: Callable[..., ProgramAgent], tmp_path: Path) -> None:
     agent = make(f"""
 import asyncio, pathlib
 class Mine:
@@ -242,7 +242,7 @@ class Mine:
         ("import sys; sys.stdout.close(); return 'x'", "failed: ValueError: I/O operation on closed file"),
     ],
 )
-def test_errors_of_the_class_are_one_line(make: Callable[..., PythonAgent], body: str, part: str) -> None:
+def test_errors_of_the_class_are_one_line(make: Callable[..., ProgramAgent], body: str, part: str) -> None:
     agent = make(f"class Mine:\n    def reply(self, message):\n        {body}\n")
     with pytest.raises(AgentError, match=re.escape(part)) as caught:
         play(agent, lambda: agent.reply(message()))
@@ -250,7 +250,7 @@ def test_errors_of_the_class_are_one_line(make: Callable[..., PythonAgent], body
     assert str(caught.value).isprintable()
 
 
-def test_the_traceback_of_an_error_is_its_cause(make: Callable[..., PythonAgent]) -> None:
+def test_the_traceback_of_an_error_is_its_cause(make: Callable[..., ProgramAgent]) -> None:
     agent = make("class Mine:\n    def reply(self, message):\n        return message.txet\n")
     with pytest.raises(AgentError) as caught:
         play(agent, lambda: agent.reply(message()))
@@ -267,13 +267,13 @@ def test_the_traceback_of_an_error_is_its_cause(make: Callable[..., PythonAgent]
         ("import trio", "No module named 'trio'"),
     ],
 )
-def test_a_class_that_cannot_be_loaded_is_reported_when_first_needed(make: Callable[..., PythonAgent], source: str, part: str) -> None:
+def test_a_class_that_cannot_be_loaded_is_reported_when_first_needed(make: Callable[..., ProgramAgent], source: str, part: str) -> None:
     agent = make(source)
     with pytest.raises(AgentError, match=f"hello: failed: .*{re.escape(part)}"):
         play(agent, lambda: agent.reply(message()))
 
 
-def test_a_class_that_hangs_is_abandoned_after_the_timeout(make: Callable[..., PythonAgent], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_hangs_is_abandoned_after_the_timeout(make: Callable[..., ProgramAgent], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "EXIT_SECONDS", 0.2)
     agent = make("import time\nclass Mine:\n    def reply(self, message): time.sleep(600)\n", options="&timeout=0.7")
     with pytest.raises(AgentError, match=r"no complete answer within 0\.7 s"):
@@ -315,7 +315,7 @@ class Mine:
 """
 
 
-def test_its_clock_shows_the_virtual_time_from_its_start(make: Callable[..., PythonAgent]) -> None:
+def test_its_clock_shows_the_virtual_time_from_its_start(make: Callable[..., ProgramAgent]) -> None:
     if not any((place / faketime.LIBRARY).exists() for place in faketime.FOLDERS):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
     agent = make(CLOCK, options="&faketime=true&timeout=20")

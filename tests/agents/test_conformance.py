@@ -14,20 +14,19 @@ from tests.agents import faulty_memories
 
 from longspan.agents.memory.bm25 import Bm25
 from longspan.agents.memory.conformance import Conformance
-from longspan.agents.memory.held import Held
 from longspan.agents.memory.lent import LentModels
-from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
+from longspan.agents.memory.ltm.embedders import EmbeddedTexts, HashEmbedder
 from longspan.agents.memory.memory import MemoryItem, Used
 from longspan.agents.memory.turns import Turn
 from longspan.agents.outside.bridge import Models
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.contract.findings import Finding
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.spending_limit import Amount
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
@@ -39,7 +38,7 @@ NAMES = ("what was told", "k", "two users", "sources", "dates", "searching", "co
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that is not found at once is waited for."""
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.0)
     faulty_memories.Shared.everybody.clear()
     faulty_memories.Remembers.left.clear()
 
@@ -50,7 +49,7 @@ def named(memory: str, options: str = "") -> str:
 
 def found(spec: str) -> dict[str, Finding]:
     async def collect() -> dict[str, Finding]:
-        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec)) if finding.check in NAMES}
+        return {finding.check: finding async for finding in check_agent(AgentSpec.parse(spec)) if finding.check in NAMES}
 
     return trio.run(collect)
 
@@ -67,21 +66,21 @@ def test_a_sound_memory_passes_every_check_in_their_order() -> None:
         ("IgnoresK", "k", "bad", "a search for 2 memories returned 6"),
         ("Empty", "what was told", "bad", "none of 6 facts is found"),
         ("Lossy", "what was told", "note", "3 of 6 facts are not found"),
-        ("Shared", "two users", "bad", "finds what another said: 'The lamp in the boathouse is painted vermilion.'"),
+        ("Shared", "two users", "bad", "finds facts of another: 'The lamp in the boathouse is painted vermilion.'"),
         ("Invents", "sources", "bad", "'According to my records, nothing relevant was ever mentioned"),
-        ("Misattributes", "sources", "bad", "is said to come from check/1, which has other words"),
-        ("NamesNoTurn", "sources", "bad", "comes from '1', which is no turn that was told"),
+        ("Misattributes", "sources", "bad", "names check/1 as its source, which has other words"),
+        ("NamesNoTurn", "sources", "bad", "names '1' as its source, but there is no such turn"),
         ("Today", "dates", "bad", "is found with the date 1 January 2031"),
-        ("StoresQuestions", "searching", "bad", "though it says that a search changes nothing"),
-        ("SavesHalf", "copy", "bad", "finds something else"),
-        ("OnDisk", "copy", "bad", "goes on writing to the folder that it was loaded from"),
+        ("StoresQuestions", "searching", "bad", "although it declares `read_only_search`"),
+        ("SavesHalf", "copy", "bad", "finds other memories"),
+        ("OnDisk", "copy", "bad", "keeps writing to the folder that it was loaded from"),
         ("StaysWhereItSaved", "copy", "bad", "needs the folder that it saved to"),
-        ("LoadsMore", "rewind", "bad", "it still finds what was told after it was saved"),
-        ("Swallows", "errors in add", "bad", "braces, quotes and a backslash kept nothing of it and raised no error"),
+        ("LoadsMore", "rewind", "bad", "it still finds facts added after `save`"),
+        ("Swallows", "errors in add", "bad", "braces, quotes and a backslash stored nothing and raised no error"),
         ("ForgetsNothing", "forget", "bad", "is still found"),
-        ("KeepsNotes", "forget", "bad", "in what was made of it"),
-        ("Remembers", "two runs", "bad", "finds what was told in one that is over"),
-        ("ResetsNothing", "two runs", "bad", "after `reset`, it finds what was told before"),
+        ("KeepsNotes", "forget", "bad", "in a derived memory"),
+        ("Remembers", "two runs", "bad", "finds facts of an earlier one"),
+        ("ResetsNothing", "two runs", "bad", "after `reset`, it still finds facts"),
     ],
 )
 def test_each_fault_is_caught_by_the_check_that_names_it(memory: str, name: str, verdict: str, part: str) -> None:
@@ -95,17 +94,17 @@ class Priced:
 
     name = model = "openai/priced"
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         return (await HashEmbedder().embed(texts))._replace(tokens=len(texts))
 
 
-class Careless(Held):
+class Careless(Bm25):
     """Keeps turns whether or not they could be embedded, in an index that nobody misses, and never says what that took."""
 
     def __init__(self, careless: bool) -> None:
         super().__init__()
         self.lender: LentModels = LentModels(None, Priced())
-        self.memory, self.careless = Bm25(), careless
+        self.careless = careless
 
     def used(self) -> Used:
         return Used() if self.careless else self.lender.take()
@@ -125,9 +124,9 @@ class Careless(Held):
 @pytest.mark.parametrize(
     ("name", "careless", "verdict", "part"),
     [
-        ("errors in add", True, "bad", "it asked failed"),
+        ("errors in add", True, "bad", "its model or embedder failed"),
         ("errors in add", False, "good", "that fails is an error"),
-        ("cost", True, "bad", "took 0 tokens of what is lent to it, and it took 1"),
+        ("cost", True, "bad", "reports 0 tokens of the lent model and embedder for adding a turn, but used 1"),
         ("cost", False, "good", "tokens for a turn: 1"),
     ],
 )
@@ -163,7 +162,7 @@ def test_longspans_own_memories_pass_and_none_but_one_forgets(kind: str) -> None
 
 def played(spec: str, out: Path) -> Outcome:
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=spec), out)])
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, agent=spec), out)])
     return outcome
 
 
@@ -187,7 +186,9 @@ def test_what_the_checks_cost_counts_against_the_limit(tmp_path: Path) -> None:
     """Billing charges a tenth of a cent for each word that it is told; one word more than the checks take is left for the run."""
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
     spec = "memory/python:tests.agents.memories:Billing?answerer=none&batch=turn"
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)], limit=Amount(0.05, inf)))
+    (outcome,) = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)], limit=Amount(0.05, inf))
+    )
     assert isinstance(outcome.error, StoppedError)
     assert "exceed the limit of $0.05" in str(outcome.error)
     assert outcome.result is not None

@@ -344,11 +344,11 @@ def test_its_own_clock_shows_the_virtual_time_and_jumps_with_it(script: Callable
 def test_the_clock_removes_only_the_files_of_its_own_killed_program(script: Callable[..., ExecAgent]) -> None:
     """libfaketime leaves files in shared memory when a process is killed. Other programs may have left some there before."""
     agent = script("for line in sys.stdin:\n    print(json.dumps({'text': str(os.getpid())}), flush=True)\ntime.sleep(600)", faketime=True)
-    foreign = faketime.leftovers(2**22 + os.getpid())  # no process has such an id: Linux counts to 2**22
+    foreign = faketime.find_leftovers(2**22 + os.getpid())  # no process has such an id: Linux counts to 2**22
     own: list[Path] = []
 
     async def run() -> None:
-        own.extend(faketime.leftovers(int((await agent.reply(message())).text)))
+        own.extend(faketime.find_leftovers(int((await agent.reply(message())).text)))
         assert all(path.exists() for path in own)
 
     try:

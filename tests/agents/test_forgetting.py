@@ -16,8 +16,8 @@ from tests.agents.memories import Answering
 from tests.loopback import Service
 
 from longspan.agents.base import Message
-from longspan.agents.memory.forgetting import Request, request_in
-from longspan.simulator.gradebook.needle_fates import Traces
+from longspan.agents.memory.forgetting import ForgetRequest, request_in
+from longspan.simulator.results.gradebook.needle_fates import Traces
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
@@ -62,13 +62,13 @@ def test_a_request_is_known_by_its_form_and_the_rest_of_the_message_is_no_part_o
 @pytest.mark.parametrize(
     ("said", "request_"),
     [
-        ("Please forget that.", Request(None, "")),
-        ("Ignore my last message.", Request(None, "")),
-        ("Please forget it. What time is it?", Request(None, "What time is it?")),
-        ("My PIN is 4417. No, please forget it. Hello!", Request("My PIN is 4417. No, please forget it.", "Hello!")),
+        ("Please forget that.", ForgetRequest(None, "")),
+        ("Ignore my last message.", ForgetRequest(None, "")),
+        ("Please forget it. What time is it?", ForgetRequest(None, "What time is it?")),
+        ("My PIN is 4417. No, please forget it. Hello!", ForgetRequest("My PIN is 4417. No, please forget it.", "Hello!")),
     ],
 )
-def test_a_request_that_names_nothing_means_what_was_said_right_before(said: str, request_: Request) -> None:
+def test_a_request_that_names_nothing_means_what_was_said_right_before(said: str, request_: ForgetRequest) -> None:
     assert request_in(said) == request_
 
 

@@ -33,19 +33,19 @@ from longspan.agents.models.core import ChatMessage, Completion, ContextOverflow
 from longspan.agents.models.gguf import library, rendering, trial
 from longspan.agents.models.gguf.agent import GgufAgent
 from longspan.agents.models.gguf.core import GgufCore
-from longspan.agents.models.gguf.model import Generated, Settings, Stop
+from longspan.agents.models.gguf.model import Generation, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
-from longspan.agents.models.gguf.pace import Pace, processors
+from longspan.agents.models.gguf.pace import Pace, count_cores
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.running import player, runner
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.subject.ledger import check_priced
 from longspan.simulator.subject.prompt_log import PromptLog, read_prompts
 from longspan.simulator.suite.agent_spec import AgentSpec, at_once, make_agent
@@ -123,7 +123,7 @@ def conversation(core: GgufCore, *texts: str) -> Iterator[Completion]:
 @pytest.fixture
 def decoding(monkeypatch: pytest.MonkeyPatch, model: Models) -> list[Callable[[int], None]]:
     """Functions that are called with the number of computations whenever llama.cpp has computed something."""
-    llama = library.library()
+    llama = library.load_library()
     listeners: list[Callable[[int], None]] = []
     decode, count = llama.llama_decode, 0
 
@@ -249,7 +249,7 @@ def test_a_conversation_that_drops_turns_keeps_to_its_own_cache(core: Cores) -> 
 
 
 def test_one_model_is_loaded_once(model: Models, core: Cores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    llama = library.library()
+    llama = library.load_library()
     load, loaded = llama.llama_model_load_from_file, []
     monkeypatch.setattr(llama, "llama_model_load_from_file", lambda *given: loaded.append(given[0]) or load(*given))
     path = tmp_path / "own.gguf"
@@ -308,7 +308,7 @@ def test_a_schema_is_enforced(core: Cores) -> None:
 
 def test_the_first_prompt_is_kept_as_the_template_writes_it(core: Cores, tmp_path: Path) -> None:
     for _ in range(2):  # the second time as a resumed conversation
-        with PromptLog(tmp_path / "prompts.jsonl").kept():
+        with PromptLog(tmp_path / "prompts.jsonl").keep_prompts():
             for text in ("Hello.", "And you?"):
                 ask(core(), messages_from(text))
     (kept,) = read_prompts(tmp_path / "prompts.jsonl")
@@ -416,7 +416,7 @@ def test_a_cancelled_answer_stops_and_the_model_stays_usable(core: Cores, decodi
 
 
 def test_a_stop_is_heard_within_a_batch(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, llama, stop = core(n_ctx=1021).model, library.library(), Stop()
+    model, llama, stop = core(n_ctx=1021).model, library.load_library(), Stop()
     prompt = model.vocabulary.tokens("So much to say about the city. " * 60)
     codes, decode = [], llama.llama_decode
 
@@ -427,7 +427,7 @@ def test_a_stop_is_heard_within_a_batch(core: Cores, monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as patched:
         patched.setattr(llama, "llama_decode", stopped)
-        assert model.generate(prompt, 9, owner=stop, stop=stop) == Generated("", 0, 0)
+        assert model.generate(prompt, 9, owner=stop, stop=stop) == Generation("", 0, 0)
     assert codes == [2]  # llama.cpp itself gave up
     assert model.generate(prompt, 9, owner=stop) == core(n_ctx=1020).model.generate(prompt, 9, owner=stop)
 
@@ -530,10 +530,10 @@ def test_as_many_threads_as_processors_that_may_be_used() -> None:
     if not hasattr(os, "sched_setaffinity"):
         skip("this system does not tell which processors a process may use")
     code = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-    code += "from longspan.agents.models.gguf.pace import processors\nprint(processors())"
+    code += "from longspan.agents.models.gguf.pace import count_cores\nprint(count_cores())"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout == "1\n"
-    assert 1 <= processors() <= (os.cpu_count() or 1)
+    assert 1 <= count_cores() <= (os.cpu_count() or 1)
 
 
 # Files.
@@ -618,7 +618,7 @@ class Watched:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    seen, killing, render = Watched(), Stop.killing, rendering.Renderer.render
+    seen, killing, render = Watched(), Stop.kill_when_set, rendering.Renderer.render
 
     def killing_watched(stop: Stop, process: subprocess.Popen[bytes]) -> AbstractContextManager[None]:
         seen.processes.append(process)
@@ -629,21 +629,21 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
             seen.late.set()
         return render(renderer, messages, stop)
 
-    monkeypatch.setattr(Stop, "killing", killing_watched)
+    monkeypatch.setattr(Stop, "kill_when_set", killing_watched)
     monkeypatch.setattr(rendering.Renderer, "render", render_watched)
     return seen
 
 
 def play_looping(model: Models, out: Path, meanwhile: Callable[[], Awaitable[None]] | None = None, **how: Any) -> Outcome:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
     path = copy(model(LOOPS_LATER), out / "own.gguf")
-    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
+    planned = plan_run(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}"), out)
 
     async def play_beside() -> Outcome:
         async with trio.open_nursery() as nursery:
             if meanwhile is not None:
                 nursery.start_soon(meanwhile)
-            (outcome,) = await play([planned], **how)
+            (outcome,) = await play_plans([planned], **how)
         return outcome
 
     outcome = trio.run(play_beside)
@@ -663,7 +663,7 @@ def test_a_template_that_loops_later_interrupts_the_run(
     assert str(outcome.error) == why
     run = RunFolder(outcome.folder)
     before = run.journal("main").read_bytes()
-    assert str(trio.run(lambda: resume(run, run.manifest.agent)).error) == why, "it is resumed at the same turn"
+    assert str(trio.run(lambda: resume_run(run, run.manifest.agent)).error) == why, "it is resumed at the same turn"
     assert run.journal("main").read_bytes() == before
 
 
@@ -731,8 +731,8 @@ def dying(monkeypatch: pytest.MonkeyPatch, function: str, signal: str) -> None:
     """Let trials die of a signal when they call a function of llama.cpp with weights, as with a build for another processor."""
     die = f"""
 import os, signal
-from longspan.agents.models.gguf.library import library
-llama = library()
+from longspan.agents.models.gguf.library import load_library
+llama = load_library()
 real = llama.{function}
 def call(model, *rest):
     if "no_alloc" in dir(rest[-1]) and rest[-1].no_alloc:
@@ -795,7 +795,7 @@ def test_weights_are_tried_once_for_each_build_and_file(model: Models, monkeypat
     trial.try_out(path, None, Settings())
     with pytest.raises(InputError, match=dies):  # another way of computing
         trial.try_out(path, None, Settings(flash=True))
-    for name, other in ("build", [("llama.so", 1, 2)]), ("processor", "another"):
+    for name, other in ("build_identity", [("llama.so", 1, 2)]), ("processor_identity", "another"):
         with monkeypatch.context() as patched:
             patched.setattr(trial, name, lambda other=other: other)
             with pytest.raises(InputError, match=dies):
@@ -852,7 +852,7 @@ def test_options_of_the_cache_and_the_template_are_checked_at_the_door(
 
 
 def test_a_quantised_cache_takes_less_memory(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
-    llama, contexts = library.library(), list[Any]()
+    llama, contexts = library.load_library(), list[Any]()
     begin = llama.llama_init_from_model
     monkeypatch.setattr(llama, "llama_init_from_model", lambda *given: contexts.append(begin(*given)) or contexts[-1])
 
@@ -883,7 +883,7 @@ def test_a_chat_template_from_a_file_replaces_the_models_own(core: Cores, model:
 
 
 def test_a_missing_gpu_is_an_error(core: Cores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library.library(), "llama_supports_gpu_offload", lambda: False)
+    monkeypatch.setattr(library.load_library(), "llama_supports_gpu_offload", lambda: False)
     with pytest.raises(InputError, match=r"gpu_layers: llama\.cpp was built without GPU support"):
         core(gpu_layers=-1)
 
@@ -898,11 +898,11 @@ def test_a_path_may_have_any_characters_and_be_relative(model: Models, tmp_path:
 
 
 def test_without_the_extra_it_says_which_to_install(model: Models, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.library.cache_clear()
+    library.load_library.cache_clear()
     monkeypatch.setitem(sys.modules, "llama_cpp.llama_cpp", None)
     with pytest.raises(InputError, match=r"pip install 'longspan\[gguf\]'"):
         GgufCore(str(model()), GgufOptions(n_ctx=777))
-    library.library.cache_clear()
+    library.load_library.cache_clear()
 
 
 def test_llama_cpp_prints_nothing(model: Models, tmp_path: Path) -> None:
@@ -927,9 +927,9 @@ OPTIONS = "threads=1&n_ctx=2k&max_tokens=12&system=You are helpful."
 def begin(
     path: Path, out: Path, listener: Callable[..., None] | None = None, tests: int | None = None, *, isolated: bool = False
 ) -> Outcome:
-    suite = load_suite("ltm").changed([], [], [], tests)
-    planned = plan(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}", isolated=isolated), out)
-    (outcome,) = trio.run(lambda: play([planned], listener=listener, pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], [], tests)
+    planned = plan_run(RunSettings(suite=suite, span=2000, seed=1, agent=f"gguf/{path}?{OPTIONS}", isolated=isolated), out)
+    (outcome,) = trio.run(lambda: play_plans([planned], listener=listener, pages=Report))
     return outcome
 
 
@@ -983,8 +983,8 @@ def test_whoever_uses_a_model_here_holds_as_many_conversations_as_it_has_caches(
 
 def test_questions_about_a_history_are_asked_with_one_cache(model: Models, tmp_path: Path) -> None:
     agent = f"memory/bm25?answerer=gguf/{model()}&answerer.conversations=1&answerer.max_tokens=8&answerer.threads=1"
-    suite = load_suite("history").changed([], [], [], 1)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=8000, agent=agent), tmp_path)])
+    suite = load_suite("history").apply_changes([], [], [], 1)
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=8000, agent=agent), tmp_path)])
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}
@@ -1010,7 +1010,7 @@ def test_a_killed_run_is_resumed(model: Models, tmp_path: Path) -> None:
     (folder,) = tmp_path.iterdir()
     run = RunFolder(folder)
     before = run.journal("main").read_bytes()
-    outcome = trio.run(lambda: resume(run, run.manifest.agent))
+    outcome = trio.run(lambda: resume_run(run, run.manifest.agent))
     assert outcome.error is None
     assert run.journal("main").read_bytes().startswith(before)
     assert run.transcripts()["main"].closed
@@ -1018,9 +1018,9 @@ def test_a_killed_run_is_resumed(model: Models, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["gguf/{}?threads=1&n_ctx=4k&max_tokens=12", "memory/bm25?answerer=gguf/{}&answerer.n_ctx=4k"])
 def test_an_estimate_times_a_model_in_this_process(agent: str, model: Models, tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
     timed, free = (
-        trio.run(estimate, plan(RunSettings(suite=suite, span=2_000, seed=0, agent=named), tmp_path))
+        trio.run(estimate_run, plan_run(RunSettings(suite=suite, span=2_000, seed=0, agent=named), tmp_path))
         for named in (agent.format(model()), "notebook")
     )
     assert timed.minutes is not None

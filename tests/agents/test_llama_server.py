@@ -16,8 +16,8 @@ from tests.conftest import skip
 
 from longspan.agents.base import Message, Reply, Usage
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -81,10 +81,10 @@ def test_a_window_smaller_than_the_context_is_discovered(server: str) -> None:
 
 
 def test_conversations_at_once_are_all_answered(server: str, tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours", "name_list", "jokes"], 2)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "name_list", "jokes"], 2)
     spec = f"openai/tiny?base_url={server}&temperature=0&max_tokens=12&context=1k"
-    planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=spec, isolated=True), tmp_path)
-    (outcome,) = trio.run(lambda: play([planned]))
+    planned = plan_run(RunSettings(suite=suite, span=2000, seed=0, agent=spec, isolated=True), tmp_path)
+    (outcome,) = trio.run(lambda: play_plans([planned]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}

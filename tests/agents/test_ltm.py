@@ -24,9 +24,9 @@ from tests.agents.thinker import START, Thinker, memory_agent, message, play, se
 from longspan.agents.base import AgentError, InputError, Usage
 from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
-from longspan.agents.memory.ltm.prompts import ago
+from longspan.agents.memory.ltm.prompts import format_age
 from longspan.agents.models.core import ContextOverflowError
-from longspan.simulator.contract.agent import IdealReplyAgent, has_snapshots, never_asked, observes, repeatable, replay
+from longspan.simulator.contract.agent import IdealReplyAgent, can_observe, can_repeat_turn, has_snapshots, never_asked, replay_turn
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -164,8 +164,8 @@ def test_observing_costs_nothing() -> None:
     agent = memory_agent(core)
     play(agent, chat(200))
     assert core.prompts == []
-    assert observes(agent)
-    assert repeatable(agent)
+    assert can_observe(agent)
+    assert can_repeat_turn(agent)
 
 
 def test_a_repeated_statement_is_one_memory_with_all_its_times() -> None:
@@ -320,7 +320,7 @@ def test_what_it_answered_is_shown_to_it_again_without_asking_its_model(
                     reply = await one.reply(message(number, text))
                 except ContextOverflowError:
                     return  # this one ends the conversation
-                await replay(other, message(number, text), reply)
+                await replay_turn(other, message(number, text), reply)
         await one.save(folder)
         await other.save(again)
 
@@ -497,7 +497,7 @@ def test_without_its_model_it_counts_the_tokens_it_would_have_used() -> None:
         ("ltm", "ltm/KIND/MODEL"),
         ("ltm/openai", "ltm/KIND/MODEL"),
         ("ltm/parrot/m", "there is no kind of model 'parrot'"),
-        ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; those of openai are .*base_url"),
+        ("ltm/openai/m?windows=3", r"unknown option 'windows'; ltm's options are memory, context, .*; openai's are .*base_url"),
         ("ltm/openai/m?memry=json", r"unknown option 'memry'; did you mean memory\?"),
         ("ltm/openai/m?timeout=never", r"timeout: .*; ltm's options are"),
         ("ltm/openai/m?memory=xml", r"memory: .*'semantic', 'json' or 'text'"),
@@ -577,7 +577,7 @@ print("done")
 
 
 def test_the_documentation_names_all_keys_of_a_trace() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "memory-agents.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "memory-agents.md").read_text("utf-8")
     table = text.partition("| key of the trace |")[2].partition("\n\n")[0]
     named = [name for cell in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)]
     core = Thinker()
@@ -599,4 +599,4 @@ def test_the_documentation_names_all_keys_of_a_trace() -> None:
     ],
 )
 def test_ages_are_in_words(seconds: int, words: str) -> None:
-    assert ago(START, START + timedelta(seconds=seconds)) == words
+    assert format_age(START, START + timedelta(seconds=seconds)) == words

@@ -14,12 +14,12 @@ from tests.conftest import skip
 
 from longspan.agents.base import InputError, Message
 from longspan.agents.memory.ltm.embedders import make_embedder
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -32,8 +32,10 @@ def test_a_run_with_a_local_model_finishes(tmp_path: Path) -> None:
 
     model = write_model(tmp_path / "tiny.gguf")
     spec = f"ltm/gguf/{model}?threads=1&n_ctx=4k&max_tokens=12&embedder=hash"
-    suite = load_suite("ltm").changed([], [], [], tests=1)
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent=spec), tmp_path / "runs")], pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], [], tests=1)
+    (outcome,) = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent=spec), tmp_path / "runs")], pages=Report)
+    )
     assert outcome.error is None
     assert outcome.result is not None
     assert {test.status for test in outcome.result.tests} == {"scored"}

@@ -21,11 +21,11 @@ from tests.loopback import Service
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.memory.ltm.agent import MemoryAgent
-from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder, make_embedder
-from longspan.agents.memory.ltm.fragments import Fragment, fragments, pieces
+from longspan.agents.memory.ltm.embedders import EmbeddedTexts, HashEmbedder, make_embedder
+from longspan.agents.memory.ltm.fragments import Fragment, split_text, split_turn
 from longspan.agents.memory.ltm.index import Index, close_client
-from longspan.agents.memory.ltm.memory import Memories
 from longspan.agents.memory.ltm.options import LtmOptions
+from longspan.agents.memory.ltm.vector_memory import Memories
 from longspan.agents.memory.turns import Turn
 
 KEY = "sk-a-key-that-is-nowhere-else"
@@ -50,14 +50,14 @@ TEXTS = st.lists(st.sampled_from(["sand", "tide.", "gull\n", "pier!", "rope", "x
 
 @given(text=TEXTS, size=st.integers(1, 30))
 def test_pieces_are_small_enough_and_together_the_whole_text(text: str, size: int) -> None:
-    found = pieces(text, count, size, 0)
+    found = split_text(text, count, size, 0)
     assert all(count(piece) <= size for piece in found)
     assert "".join("".join(found).split()) == "".join(text.split())
 
 
 @given(text=TEXTS, size=st.integers(4, 30))
 def test_pieces_overlap_by_whole_units(text: str, size: int) -> None:
-    apart, overlapping = (pieces(text, count, size, overlap) for overlap in (0, size // 2))
+    apart, overlapping = (split_text(text, count, size, overlap) for overlap in (0, size // 2))
     assert all(count(piece) <= size for piece in overlapping)
     words = text.split()
     assert sum(map(count, overlapping)) >= len(words)
@@ -69,7 +69,7 @@ def test_pieces_overlap_by_whole_units(text: str, size: int) -> None:
 
 def test_a_piece_starts_with_the_end_of_the_previous_one() -> None:
     text = "One lamp is red. Two lamps are blue. Three lamps are green. Four lamps are out."
-    assert pieces(text, count, 9, 4) == [
+    assert split_text(text, count, 9, 4) == [
         "One lamp is red. Two lamps are blue.",
         "Two lamps are blue. Three lamps are green.",
         "Three lamps are green. Four lamps are out.",
@@ -78,15 +78,15 @@ def test_a_piece_starts_with_the_end_of_the_previous_one() -> None:
 
 def test_a_text_without_spaces_is_still_cut() -> None:
     tokens = Thinker().count
-    found = pieces("x7" * 50_000, tokens, 200, 40)
+    found = split_text("x7" * 50_000, tokens, 200, 40)
     assert max(map(tokens, found)) <= 210
-    assert len("".join(pieces("x7" * 50_000, tokens, 200, 0))) == 100_000
+    assert len("".join(split_text("x7" * 50_000, tokens, 200, 0))) == 100_000
 
 
 def test_a_short_turn_is_one_memory_and_a_long_one_says_who_speaks() -> None:
-    short = fragments(3, Turn("c-3", "Hello there.", START, "Hi."), count, 10, 2)
+    short = split_turn(3, Turn("c-3", "Hello there.", START, "Hi."), count, 10, 2)
     assert short == [Fragment("3.0", "c-3", START, "User: Hello there.\nAssistant: Hi.")]
-    long = fragments(4, Turn("c-4", "Sand and tide. " * 8, START, "Gulls and piers. " * 8), count, 10, 0)
+    long = split_turn(4, Turn("c-4", "Sand and tide. " * 8, START, "Gulls and piers. " * 8), count, 10, 0)
     assert [fragment.id for fragment in long] == [f"4.{part}" for part in range(len(long))]
     speakers = [fragment.text.partition(":")[0] for fragment in long]
     assert speakers == sorted(speakers, reverse=True)
@@ -300,7 +300,7 @@ def embeddings(monkeypatch: pytest.MonkeyPatch, impatient: None) -> Iterator[Ser
 def test_openai_embeddings_are_sorted_and_counted(embeddings: Service) -> None:
     embedder = make_embedder("openai/text-embedding-3-small", f"{embeddings.address}/v1")
     texts = ["x" * (number + 1) for number in range(130)]  # two requests
-    found: Embedded = trio.run(embedder.embed, texts)
+    found: EmbeddedTexts = trio.run(embedder.embed, texts)
     assert found.tokens == 7 * 130
     assert [round(float(row[0] / row[1])) for row in found.vectors] == [len(text) for text in texts]
 

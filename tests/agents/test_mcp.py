@@ -20,7 +20,7 @@ from tests.loopback.apis import Block
 from longspan.agents.base import AgentError, InputError, Message, Reply
 from longspan.agents.tools.agent import McpAgent
 from longspan.agents.tools.server import McpServer
-from longspan.simulator.contract.agent import close, start
+from longspan.simulator.contract.agent import close_agent, start_agent
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
@@ -240,9 +240,9 @@ def test_a_server_that_never_offers_its_tools_has_one_deadline(act: str, kind: s
     async def body() -> None:
         try:
             with pytest.raises(AgentError, match=f"{late}|{flooded}" if act == "notes" else late):  # which comes first, nobody knows
-                await start(agent)
+                await start_agent(agent)
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     trio.run(body)
 
@@ -341,7 +341,7 @@ def test_a_command_has_words_with_spaces_and_question_marks(server: Server, tmp_
         ("mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&stream=true", "leave out stream=true"),
         (
             "mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&depth=3",
-            "unknown option 'depth'; mcp's options are .*rounds.* those of openai are",
+            "unknown option 'depth'; mcp's options are .*rounds.* openai's are",
         ),
         ("mcp:true?model=openai/m&base_url=http://127.0.0.1:9/v1&rounds=0", "rounds"),
     ],

@@ -21,26 +21,26 @@ from tests.sealing import nameless
 from longspan.agents.base import AgentError, InputError, Message
 from longspan.agents.memory.agent import AnsweringAgent
 from longspan.agents.memory.answerer import Answerer
-from longspan.agents.memory.attributed import Attributed
+from longspan.agents.memory.attributed import AttributedMemory
 from longspan.agents.memory.baseline_memories import Full
-from longspan.agents.memory.kinds import MemoryOptions
 from longspan.agents.memory.memory import Memory, MemoryItem
+from longspan.agents.memory.memory_kinds import MemoryOptions
 from longspan.agents.memory.turns import Turn
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.fields import validated
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
+from longspan.simulator.base.fields import validate_options
 from longspan.simulator.contract.agent import Agent
-from longspan.simulator.measures.evidence_recall import recalls
-from longspan.simulator.preflight.checkup import checkup
-from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.measures.evidence_recall import recall_by_k
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 
 START = datetime(2024, 5, 7, 18)
 KINDS = ["full", "none", "recent?tokens=200", "bm25"]
@@ -72,7 +72,7 @@ class Shelf(Memory):
 
 
 def around(memory: Memory, core: Thinker | None = None, **options: Any) -> AnsweringAgent:
-    settings = validated(MemoryOptions, options)
+    settings = validate_options(MemoryOptions, options)
     return AnsweringAgent(memory, None if core is None else Answerer(core, settings.context, "reply"), settings)
 
 
@@ -183,7 +183,7 @@ def test_what_is_found_beyond_k_is_not_used_but_counted(attributed: bool) -> Non
     async def scenario() -> None:
         core = Thinker()
         shelf: Memory = Shelf([MemoryItem(f"Pier {number}.", (f"t{number}",)) for number in range(7)])
-        subject = around(Attributed(shelf) if attributed else shelf, core, k=3)
+        subject = around(AttributedMemory(shelf) if attributed else shelf, core, k=3)
         reply = await subject.reply(message(9, "Which pier?"))
         assert reply.trace is not None
         assert [memory["turns"] for memory in reply.trace["read"]] == [["t0"], ["t1"], ["t2"]]
@@ -265,17 +265,17 @@ def test_a_restored_memory_goes_on_as_if_nothing_had_happened(kind: str, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.1)
     spec = f"memory/{kind}{'&' if '?' in kind else '?'}answerer=none"
 
     async def findings() -> list[tuple[str, str]]:
-        return [(finding.check, finding.verdict) async for finding in checkup(AgentSpec.parse(spec))]
+        return [(finding.check, finding.verdict) async for finding in check_agent(AgentSpec.parse(spec))]
 
     noted = [check for check, verdict in trio.run(findings) if verdict != "good"]
     assert noted == ["lag", "forget"][kind != "none" :], "of `none` nothing is found, however late"
     suite = load_suite("ltm").model_copy(update={"tests": 1})
-    planned = plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)
-    (outcome,) = trio.run(play, [planned])
+    planned = plan_run(RunSettings(suite=suite, span=2000, agent=spec), tmp_path)
+    (outcome,) = trio.run(play_plans, [planned])
     result = read_result(RunFolder(outcome.folder))
     assert {(test.status, test.reason) for test in result.tests} == {("unscored", "not answered: the agent only searched its memory")}
     assert result.costs == {}
@@ -287,10 +287,10 @@ def test_a_memory_is_ready_for_a_long_run_and_searching_costs_nothing(kind: str,
 @pytest.mark.parametrize(("k", "places"), [(3, [3]), (5, [5]), (7, [5, 7]), (20, [5, 10, 20]), (50, [5, 10, 20, 50])])
 def test_evidence_is_looked_for_among_as_many_memories_as_were_asked_for(k: int, places: list[int], tmp_path: Path) -> None:
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"name_list": {}}})
-    planned = plan(RunSettings(suite=suite, span=2000, agent=f"memory/bm25?answerer=none&k={k}"), tmp_path)
-    (outcome,) = trio.run(play, [planned])
+    planned = plan_run(RunSettings(suite=suite, span=2000, agent=f"memory/bm25?answerer=none&k={k}"), tmp_path)
+    (outcome,) = trio.run(play_plans, [planned])
     result = read_result(RunFolder(outcome.folder))
-    assert list(recalls(result.metrics)) == places
+    assert list(recall_by_k(result.metrics)) == places
     on = io.StringIO()
     print_scores(planned.manifest, result, Console(file=on, width=200))
     (said,) = (line for line in on.getvalue().splitlines() if line.startswith("evidence found:"))
@@ -337,7 +337,7 @@ def test_an_estimate_prices_the_answerer(tmp_path: Path, openai_key: None) -> No
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}, "tests": 1})
 
     def guess(spec: str) -> Any:
-        return trio.run(estimate, plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path))
+        return trio.run(estimate_run, plan_run(RunSettings(suite=suite, span=2000, agent=spec), tmp_path))
 
     costs = [guess(f"memory/{kind}?answerer=openai/gpt-4o").cost_usd for kind in ("none", "bm25", "full")]
     assert costs == sorted(costs)

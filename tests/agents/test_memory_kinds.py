@@ -15,7 +15,7 @@ from tests.agents.memories import Answering, Slow
 from tests.loopback import Server, Service
 
 from longspan.agents.base import AgentError, InputError, Message
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.running.preflight.checkup import check_agent
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 HERE = Path(__file__).parent
@@ -166,7 +166,7 @@ def test_each_memory_tells_truly_whether_its_search_only_reads(kind: str) -> Non
 def test_it_is_ready_for_a_long_run(name: str) -> None:
     async def findings() -> list[tuple[str, str]]:
         spec = KINDS[name]
-        found = checkup(AgentSpec.parse(f"memory/{spec}{'&' if '?' in spec else '?'}answerer=none"))
+        found = check_agent(AgentSpec.parse(f"memory/{spec}{'&' if '?' in spec else '?'}answerer=none"))
         return [(finding.check, finding.verdict) async for finding in found]
 
     assert {check: verdict for check, verdict in trio.run(findings) if verdict != "good"} == {"forget": "note"}

@@ -14,24 +14,24 @@ from trio.testing import MockClock
 
 from longspan.agents.base import Message
 from longspan.agents.memory.agent import AnsweringAgent
-from longspan.agents.memory.attributed import Attributed
-from longspan.agents.memory.kinds import MemoryOptions
+from longspan.agents.memory.attributed import AttributedMemory
 from longspan.agents.memory.memory import Memory, MemoryItem, Used
-from longspan.agents.memory.sources import Inferred, Sources
+from longspan.agents.memory.memory_kinds import MemoryOptions
+from longspan.agents.memory.sources import InferredTurns, Sources
 from longspan.agents.memory.turns import Turn
-from longspan.scenarios.histories import read
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.fields import validated
+from longspan.scenarios.histories import read_histories
+from longspan.simulator.base.fields import validate_options
 from longspan.simulator.contract.messages import Usage
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.ingestion import Ingestion, figures_of
-from longspan.simulator.preflight.lag import Lag, measure_lag
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.pages.report.comparison_tables import comparison_tables
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.ingestion import Ingestion, figures_of
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
+from longspan.simulator.subject.lag import Lag, measure_lag
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -71,7 +71,7 @@ class Late(Memory):
 
 
 def around(memory: Memory, **options: Any) -> AnsweringAgent:
-    return AnsweringAgent(Attributed(memory), None, validated(MemoryOptions, {"answerer": "none", "batch": "turn", **options}))
+    return AnsweringAgent(AttributedMemory(memory), None, validate_options(MemoryOptions, {"answerer": "none", "batch": "turn", **options}))
 
 
 @pytest.mark.parametrize(("turns", "seconds"), [(0, 0.0), (1, 0.0), (7, 0.0), (0, 0.25), (0, 4.0), (10**6, 0.0)])
@@ -103,7 +103,7 @@ def test_a_known_lag_is_recovered_exactly(turns: int, seconds: float) -> None:
 
 def test_what_is_found_without_a_date_has_that_of_the_turn_it_comes_from() -> None:
     async def scenario() -> None:
-        memory = Attributed(Late())
+        memory = AttributedMemory(Late())
         turns = [Turn(f"t{day}", f"On day {day} the heron stood at pier {day}.", START + timedelta(days=day), "") for day in range(3)]
         await memory.add(turns, turns[-1].sent_at)
         found = await memory.search("Where was the heron on day 1 at pier 1?", 3, START + timedelta(days=9))
@@ -175,7 +175,7 @@ def test_a_memory_is_traced_back_to_the_turn_that_it_is_likest() -> None:
     assert sources.of("the harbour master has a red boat").turns == ("t1",)
     assert sources.of("[2024] My dog Bertram likes the sea and old rope.").turns == ("t0",)
     assert sources.of("Dog Bertram likes rope").turns == ("t0",)
-    assert sources.of("Something about a lighthouse") == sources.of("") == Inferred((), "")
+    assert sources.of("Something about a lighthouse") == sources.of("") == InferredTurns((), "")
 
 
 def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning_and_end() -> None:
@@ -214,10 +214,10 @@ def test_what_adding_takes_is_for_each_thousand_tokens_and_compared_at_beginning
 def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Path) -> None:
     """Through the suite, as users play it: each question has the recall worked out here from the facts told and the memories found."""
     data = published("locomo") / "locomo10.json.gz"
-    suite = load_suite("locomo").changed(["locomo.questions=8"], [f"locomo={data}"], [], 2)
+    suite = load_suite("locomo").apply_changes(["locomo.questions=8"], [f"locomo={data}"], [], 2)
     specs = [f"memory/{kind}?answerer=none&batch=turn" for kind in ("bm25", "full", "none")]
-    plans = [plan(RunSettings(suite=suite, span=2000, agent=spec), tmp_path) for spec in specs]
-    results = [read_result(RunFolder(outcome.folder)) for outcome in trio.run(play, plans)]
+    plans = [plan_run(RunSettings(suite=suite, span=2000, agent=spec), tmp_path) for spec in specs]
+    results = [read_result(RunFolder(outcome.folder)) for outcome in trio.run(play_plans, plans)]
     recalls = [[result.metrics[f"evidence_recall@{k}"] for k in (5, 10, 20)] for result in results]
     assert recalls[1:] == [[1, 1, 1], [0, 0, 0]]
     assert [result.metrics["evidence_stored"] for result in results] == [1, 1, 0]
@@ -225,7 +225,7 @@ def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Pat
     assert all(result.metrics["add_calls_per_1k"] > 0 for result in results)
 
     run = RunFolder(next(path for path in tmp_path.iterdir() if "bm25" in path.name))
-    histories = {history.id: history for history in read("locomo", data)}
+    histories = {history.id: history for history in read_histories("locomo", data)}
     shares: list[list[float]] = []
     for id, trunk in run.manifest.trunks.items():
         told = [event.turn_id for event in run.events(trunk) if isinstance(event, events.Message)]
@@ -240,7 +240,7 @@ def test_memories_are_compared_by_stage_on_the_questions_of_locomo(tmp_path: Pat
     assert recalls[0] == pytest.approx([sum(column) / len(shares) for column in zip(*shares, strict=True)], abs=1e-6)
     assert len(shares) >= 10
 
-    shown = {table.title.partition(" [")[0]: table for table in tables(load_comparison([tmp_path]))}
+    shown = {table.title.partition(" [")[0]: table for table in comparison_tables(load_comparison([tmp_path]))}
     assert [row[0] for row in shown["Memories by stage"].rows] == ["full", "bm25", "none"], "the memory that finds most comes first"
     assert [row[3].split()[0] for row in shown["Memories by stage"].rows] == ["100%", "100%", "0%"]
     by_place = shown["Evidence found, by the number of memories looked at"]

@@ -23,12 +23,12 @@ from longspan.agents.memory.ltm.embedders import HashEmbedder
 from longspan.agents.memory.system import ADAPTERS, SystemMemory
 from longspan.agents.models.core import ChatMessage, Completion, Tool, ToolCall
 from longspan.agents.outside.bridge import Models
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.contract.agent import close
-from longspan.simulator.preflight.checkup import checkup
+from longspan.simulator.contract.agent import close_agent
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -46,7 +46,7 @@ def spec(system: str, options: str = "") -> str:
 @pytest.mark.parametrize(("system", "options"), [*((system, "") for system in HERE), ("langchain", f"&interpreter={sys.executable}")])
 def test_a_system_passes_every_check_here_and_in_another_environment(system: str, options: str) -> None:
     async def findings() -> dict[str, str]:
-        return {finding.check: finding.verdict async for finding in checkup(AgentSpec.parse(spec(system, options)))}
+        return {finding.check: finding.verdict async for finding in check_agent(AgentSpec.parse(spec(system, options)))}
 
     found = trio.run(findings)
     assert {check for check, verdict in found.items() if verdict != "good"} == {"forget"}
@@ -56,8 +56,8 @@ def test_a_system_passes_every_check_here_and_in_another_environment(system: str
 @pytest.mark.parametrize("system", HERE)
 def test_a_system_is_played(system: str, tmp_path: Path) -> None:
     suite = load_suite("memory").model_copy(update={"tests": 1})
-    planned = plan(RunSettings(suite=suite, span=8_000, agent=spec(system)), tmp_path)
-    (outcome,) = trio.run(play, [planned])
+    planned = plan_run(RunSettings(suite=suite, span=8_000, agent=spec(system)), tmp_path)
+    (outcome,) = trio.run(play_plans, [planned])
     assert outcome.error is None
     assert read_result(RunFolder(outcome.folder)).metrics["evidence_recall@20"] > 0.5
 
@@ -107,7 +107,7 @@ def test_lettas_archival_memory_passes_every_check_and_leaves_no_agent_behind(mo
     letta = Letta()
 
     async def findings(url: str) -> dict[str, str]:
-        found = checkup(AgentSpec.parse(f"memory/letta?answerer=none&url={url}&embedding=openai/text-embedding-3-small"))
+        found = check_agent(AgentSpec.parse(f"memory/letta?answerer=none&url={url}&embedding=openai/text-embedding-3-small"))
         return {finding.check: finding.verdict async for finding in found}
 
     with letta.running() as url:
@@ -126,7 +126,7 @@ def test_an_error_of_a_service_is_an_error_of_the_memory() -> None:
             letta.broken = True
             await agent.observe(Message("The tide turns at nine.", START, "t1"), "")
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     with letta.running() as url, pytest.raises(AgentError, match=r"memory/letta: add raised .*archival-memory: 500 .*no embedder"):
         trio.run(told, url)
@@ -262,7 +262,7 @@ def test_a_priced_embedder_is_counted_and_a_failing_one_fails_add(openai_key: No
             with pytest.raises(AgentError, match=r"memory/langgraph: add raised .*embeddings"):
                 await agent.observe(Message("The quay is wet.", START + timedelta(minutes=1), "t2"), "")
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     with Service(say).running() as service:
         trio.run(scenario, service.address)

@@ -17,13 +17,13 @@ from tests.timing import growth
 from longspan.agents.base import InputError, Message, Reply
 from longspan.agents.models.chat import ChatAgent
 from longspan.agents.models.thinking import split_thinking
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.running.planning import plan, replan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, resolved
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import plan_run, replan_run
+from longspan.simulator.running.runner import play_plans
+from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, resolve_spec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
-from longspan.simulator.suite.trust import clear
+from longspan.simulator.suite.trust import require_trust
 
 KINDS = ["openai", "anthropic", "google"]
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}
@@ -44,7 +44,7 @@ def ask(chat: ChatAgent) -> Reply:
 
 def planned(out: Path, agent: str, **more: Any) -> Any:
     suite = Suite(name="ltm", tests=1, scenarios={"colours": {}})
-    return plan(RunSettings(suite=suite, span=1500, agent=agent, filler_size=500, **more), out)
+    return plan_run(RunSettings(suite=suite, span=1500, agent=agent, filler_size=500, **more), out)
 
 
 # What they add to requests.
@@ -129,7 +129,7 @@ def test_an_agent_and_a_judge_on_two_gateways_have_a_key_each(server: Server, tm
     async def talk() -> None:
         for spec in specs:
             await make_agent(AgentSpec.parse(spec)).reply(Message("Hm?", datetime(2024, 1, 1, 9), "c-0"))
-        await play([planned(tmp_path, specs[0], judge=specs[1])])
+        await play_plans([planned(tmp_path, specs[0], judge=specs[1])])
 
     trio.run(talk)
     sent = {(asked.body["model"], asked.headers["authorization"]) for asked in server.asked}
@@ -147,14 +147,14 @@ def test_the_address_that_the_environment_names_is_asked_and_shown(
     kind: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ADDRESSES[kind], f"{server.base_url(kind)}/")
-    spec = resolved(AgentSpec.parse(f"{kind}/some-model?context=8k"))
+    spec = resolve_spec(AgentSpec.parse(f"{kind}/some-model?context=8k"))
     assert str(spec) == f"{kind}/some-model?context=8k&base_url={server.base_url(kind)}"
     assert AgentSpec.parse(str(spec)) == spec
-    assert resolved(spec) == spec
+    assert resolve_spec(spec) == spec
     assert ask(make_agent(AgentSpec.parse(f"{kind}/some-model"))).text  # type: ignore[arg-type]
     monkeypatch.setenv(ADDRESSES[kind], "https://me:secret@example.org")
     with pytest.raises(InputError, match=rf"^{ADDRESSES[kind]}: a user name or password"):
-        resolved(AgentSpec.parse(f"{kind}/some-model"))
+        resolve_spec(AgentSpec.parse(f"{kind}/some-model"))
 
 
 def test_a_run_keeps_the_address_that_it_was_begun_with(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,14 +167,14 @@ def test_a_run_keeps_the_address_that_it_was_begun_with(server: Server, tmp_path
     assert made.manifest.agent == f"ltm/openai/m?embedder=openai/e&base_url={address}&embedder_url={address}"
     assert made.manifest.judge == f"openai/j?base_url={address}"
     run = RunFolder.create(made.out, made.name, made.manifest)
-    clear(run.manifest, "agent", "judge")  # it is the user's own
+    require_trust(run.manifest, "agent", "judge")  # it is the user's own
 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    assert str(replan(run.manifest, run.manifest.agent, tmp_path).agent) == made.manifest.agent
+    assert str(replan_run(run.manifest, run.manifest.agent, tmp_path).agent) == made.manifest.agent
     with pytest.raises(InputError, match=r"begun with openai/m; the environment now adds base_url=http://127.0.0.1:1/v1: unset"):
-        replan(official, official.agent, tmp_path)
+        replan_run(official, official.agent, tmp_path)
     with pytest.raises(InputError, match="an address to call"):
-        clear(type(run.manifest).read(tmp_path / "elsewhere", run.manifest.model_dump_json().encode()), "agent")
+        require_trust(type(run.manifest).read(tmp_path / "elsewhere", run.manifest.model_dump_json().encode()), "agent")
 
 
 # Thinking.

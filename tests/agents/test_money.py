@@ -14,22 +14,22 @@ import trio
 from tests.loopback import Service
 
 from longspan.agents.base import AgentError, InputError, Message, Usage
-from longspan.agents.memory.answers import SearchAnswer
-from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.agents.memory.memory_answers import SearchAnswer
+from longspan.agents.outside.protocol import ReplyAnswer, WorkAnswer, read_answer
 from longspan.simulator.base.errors import StoppedError
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, resume
-from longspan.simulator.subject.ledger import price
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
+from longspan.simulator.subject.ledger import price_usage
 from longspan.simulator.subject.spending_limit import Amount, limit_of
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 
-SUITE = load_suite("ltm").changed([], [], ["colours"], 1)
+SUITE = load_suite("ltm").apply_changes([], [], ["colours"], 1)
 
 PAYER = """
 asked = 0
@@ -42,13 +42,13 @@ class Payer:
 OBSERVER = PAYER + "    def observe(self, message, reply): pass\n"
 
 OPENAI = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010, "prompt_tokens_details": {"cached_tokens": 600}}
-GPT = price("openai/gpt-4o", Usage(1000, 600, 10)) or 0.0
+GPT = price_usage("openai/gpt-4o", Usage(1000, 600, 10)) or 0.0
 
 Module = Callable[[str], str]
 
 
 def planned(out: Path, agent: str) -> Plan:
-    return plan(RunSettings(suite=SUITE, span=2000, seed=0, agent=agent), out)
+    return plan_run(RunSettings(suite=SUITE, span=2000, seed=0, agent=agent), out)
 
 
 def replies(run: RunFolder) -> list[events.Reply]:
@@ -70,18 +70,18 @@ def test_a_priced_agent_stops_at_max_cost_and_goes_on_with_more(
     name = module(OBSERVER.format(said=said))
     agent = f"python:{name}:Payer{options}"
     limit = limit_of(3.5 * each)
-    (stopped,) = trio.run(lambda: play([planned(tmp_path, agent)], limit=limit))
+    (stopped,) = trio.run(lambda: play_plans([planned(tmp_path, agent)], limit=limit))
     assert isinstance(stopped.error, StoppedError)
     assert f"exceed the limit of ${3.5 * each:.2f}" in str(stopped.error)
     assert ("not known beforehand" in capsys.readouterr().err) == (not options)
     run = RunFolder(stopped.folder)
     assert [reply.cost_usd for reply in replies(run)] == [{"agent": pytest.approx(each)}] * 3
 
-    again = trio.run(lambda: resume(run, agent, limit=limit))
+    again = trio.run(lambda: resume_run(run, agent, limit=limit))
     assert isinstance(again.error, StoppedError)
     assert len(replies(run)) == 3, "what it has cost so far counts, and what its replies cost"
 
-    resumed = trio.run(lambda: resume(run, agent, limit=limit_of(100)))
+    resumed = trio.run(lambda: resume_run(run, agent, limit=limit_of(100)))
     assert resumed.error is None
     assert resumed.result is not None
     assert resumed.result.costs["agent"].cost_usd == pytest.approx(each * len(replies(run)))
@@ -112,7 +112,7 @@ def test_what_a_reply_says_of_its_components_is_journaled(
 ) -> None:
     name = module(COMPONENTS.format(cost=cost))
     separator = "" if not prices else "&" if options else "?"
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, f"python:{name}:Payer{options}{separator}{prices}")]))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path, f"python:{name}:Payer{options}{separator}{prices}")]))
     assert outcome.error is None
     run = RunFolder(outcome.folder)
     for reply in replies(run):
@@ -177,9 +177,9 @@ def test_conversations_at_once_exceed_a_limit_by_what_one_reply_takes_at_most(
     with Service(server).running() as service:
         name = module(GROWING)
         agent = f"python:{name}:Payer" if kind == "python" else service.address
-        suite = load_suite("ltm").changed([], [], ["colours", "shopping"], tests)
-        planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=True), tmp_path)
-        (outcome,) = trio.run(lambda: play([planned], limit=limit))
+        suite = load_suite("ltm").apply_changes([], [], ["colours", "shopping"], tests)
+        planned = plan_run(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=True), tmp_path)
+        (outcome,) = trio.run(lambda: play_plans([planned], limit=limit))
     taken = __import__(name).taken if kind == "python" else server.taken
     most = 5_000 if limit.tokens == 5_000 else 0.05 * 100_000
     assert sum(taken) <= most + max(taken)
@@ -193,9 +193,9 @@ def test_conversations_at_once_exceed_a_limit_by_what_one_reply_takes_at_most(
 
 def test_of_an_agent_that_does_not_tell_its_cost_one_reply_is_asked_however_many_conversations_wait(module: Module, tmp_path: Path) -> None:
     name = module(OBSERVER.format(said={"usage": {"input_tokens": 9}}))
-    suite = load_suite("ltm").changed([], [], ["colours"], 20)
-    planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=f"python:{name}:Payer", isolated=True), tmp_path)
-    (outcome,) = trio.run(lambda: play([planned], limit=limit_of(1)))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 20)
+    planned = plan_run(RunSettings(suite=suite, span=2000, seed=0, agent=f"python:{name}:Payer", isolated=True), tmp_path)
+    (outcome,) = trio.run(lambda: play_plans([planned], limit=limit_of(1)))
     assert isinstance(outcome.error, AgentError)
     assert __import__(name).asked == 1
 
@@ -204,7 +204,9 @@ def test_of_an_agent_that_does_not_tell_its_cost_one_reply_is_asked_however_many
 def test_a_memory_that_is_told_a_history_stops_at_the_limit_too(limit: float, tmp_path: Path) -> None:
     suite = Suite(name="diary", tests=3, scenarios={"python:tests.diary:Diary": {"entries": 30}})
     agent = "memory/python:tests.agents.memories:Billing?answerer=none&batch=2&unchecked=true"
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent), tmp_path)], limit=limit_of(limit)))
+    (outcome,) = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, seed=0, agent=agent), tmp_path)], limit=limit_of(limit))
+    )
     assert isinstance(outcome.error, StoppedError)
     assert "exceed the limit of" in str(outcome.error)
     run = RunFolder(outcome.folder)
@@ -217,8 +219,8 @@ def test_a_memory_that_is_told_a_history_stops_at_the_limit_too(limit: float, tm
 
 def test_nights_stop_at_the_limit_too(tmp_path: Path) -> None:
     agent = "memory/python:tests.agents.memories:Billing?answerer=none&batch=turn"
-    plans = [plan(RunSettings(suite=SUITE, span=2000, seed=seed, agent=agent, nights=3), tmp_path) for seed in range(4)]
-    outcomes = trio.run(lambda: play(plans, limit=limit_of(1.2)))
+    plans = [plan_run(RunSettings(suite=SUITE, span=2000, seed=seed, agent=agent, nights=3), tmp_path) for seed in range(4)]
+    outcomes = trio.run(lambda: play_plans(plans, limit=limit_of(1.2)))
     spent = [cost for outcome in outcomes for cost in costs_of(RunFolder(outcome.folder))]
     assert 0.5 in spent, "a night"
     assert sum(spent) <= 1.2 + max(spent)
@@ -237,10 +239,10 @@ def costs_of(run: RunFolder) -> list[float]:
 def test_replies_that_are_dropped_count_too(module: Module, tmp_path: Path) -> None:
     name = module(PAYER.format(said={"cost_usd": 0.01}))
     agent = f"python:{name}:Payer"
-    (stopped,) = trio.run(lambda: play([planned(tmp_path, agent)], limit=limit_of(0.055)))
+    (stopped,) = trio.run(lambda: play_plans([planned(tmp_path, agent)], limit=limit_of(0.055)))
     assert isinstance(stopped.error, StoppedError)
     assert __import__(name).asked == 5
-    whole = trio.run(lambda: resume(RunFolder(stopped.folder), agent))
+    whole = trio.run(lambda: resume_run(RunFolder(stopped.folder), agent))
     assert whole.result is not None
     assert whole.result.costs["agent"].cost_usd == pytest.approx(0.01 * len(replies(RunFolder(stopped.folder))))
     run = RunFolder(stopped.folder)
@@ -252,21 +254,21 @@ def test_replies_that_are_dropped_count_too(module: Module, tmp_path: Path) -> N
 
 def test_a_limit_of_tokens_stops_a_run_too(module: Module, tmp_path: Path) -> None:
     agent = f"python:{module(OBSERVER.format(said={'usage': OPENAI}))}:Payer"
-    (stopped,) = trio.run(lambda: play([planned(tmp_path, agent)], limit=limit_of(None, 4000)))
+    (stopped,) = trio.run(lambda: play_plans([planned(tmp_path, agent)], limit=limit_of(None, 4000)))
     assert "could take 1,010 tokens and exceed the limit of 4,000: 3,030 are used; `longspan resume --max-tokens-total`" in str(
         stopped.error
     )
     run = RunFolder(stopped.folder)
     used = grade_run(run).costs["agent"]
     assert (used.input_tokens, used.cached_tokens, used.output_tokens, used.cost_usd) == (3000, 1800, 30, None)
-    assert trio.run(lambda: resume(run, agent, limit=limit_of(None, 1e6))).error is None
+    assert trio.run(lambda: resume_run(run, agent, limit=limit_of(None, 1e6))).error is None
 
 
 @pytest.mark.parametrize(
     ("said", "limit", "problem"),
     [
-        ({}, limit_of(1), "does not tell its cost, so that --max-cost cannot be enforced; give cost_usd"),
-        ({"usage": {"input_tokens": 1, "model": "mine"}}, limit_of(1), "does not tell its cost"),
+        ({}, limit_of(1), "does not state its cost, so that --max-cost cannot be enforced; give cost_usd"),
+        ({"usage": {"input_tokens": 1, "model": "mine"}}, limit_of(1), "does not state its cost"),
         ({"cost_usd": 1}, limit_of(None, 1e6), "has no usage, so that --max-tokens-total cannot be enforced"),
     ],
 )
@@ -274,7 +276,7 @@ def test_a_reply_that_does_not_tell_what_is_limited_ends_the_run(
     said: dict[str, Any], limit: Any, problem: str, module: Module, tmp_path: Path
 ) -> None:
     name = module(OBSERVER.format(said=said))
-    (failed,) = trio.run(lambda: play([planned(tmp_path, f"python:{name}:Payer")], limit=limit))
+    (failed,) = trio.run(lambda: play_plans([planned(tmp_path, f"python:{name}:Payer")], limit=limit))
     assert isinstance(failed.error, AgentError)
     assert problem in str(failed.error)
     assert __import__(name).asked == 1
@@ -319,7 +321,7 @@ def test_usage_is_understood_in_vendors_words(usage: dict[str, Any], counted: Us
 def test_usage_without_a_count_is_refused_and_never_nothing(kind: Any, usage: dict[str, Any], problem: str) -> None:
     answer = {ReplyAnswer: {"text": "x"}, SearchAnswer: {"items": []}}.get(kind, {})
     with pytest.raises(AgentError) as refused:
-        read(json.dumps({**answer, "usage": usage}).encode(), kind)
+        read_answer(json.dumps({**answer, "usage": usage}).encode(), kind)
     assert "usage" in str(refused.value)
     assert problem in str(refused.value)
 

@@ -14,7 +14,7 @@ from tests.timing import growth
 
 from longspan.agents.base import AgentError, Message, Reply
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.gradebook.needle_fates import Fate, Traces
+from longspan.simulator.results.gradebook.needle_fates import Fate, Traces
 
 START = datetime(2024, 5, 1, 9, 0)
 PACE = timedelta(seconds=30)

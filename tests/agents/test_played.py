@@ -14,10 +14,10 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -28,7 +28,7 @@ def played(agent: str, out: Path, *, tests: int = 1, isolated: bool = False) -> 
     """Play the scenario colours and return its result."""
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}, "tests": tests})
     settings = RunSettings(suite=suite, span=2000, agent=agent, isolated=isolated)
-    (outcome,) = trio.run(play, [plan(settings, out)])
+    (outcome,) = trio.run(play_plans, [plan_run(settings, out)])
     assert outcome.error is None
     return read_result(RunFolder(outcome.folder))
 
@@ -80,7 +80,7 @@ def test_an_asyncio_class_with_a_kept_client_plays_is_killed_and_plays_on(module
         (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
         run = RunFolder(manifest.parent)
         run.manifest.allow([agent])
-        outcome = trio.run(resume, run, agent)
+        outcome = trio.run(resume_run, run, agent)
     gc.collect()  # anything left open warns, and a warning is an error
     assert outcome.error is None
     assert [test.status for test in read_result(run).tests] == ["scored"]

@@ -14,12 +14,12 @@ import trio
 from tests.loopback import Server
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.report import Report, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.prompt_log import PromptLog, note_prompt, read_prompts
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -36,12 +36,12 @@ def model() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def kept(model: Server, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run that has kept its prompts. One of them contains a key."""
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
     agent = f"{model.model()}&context=600&system=Say%20{KEY}"
     settings = RunSettings(suite=suite, span=2_000, agent=agent, filler_size=200, keep_prompts=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("OPENAI_API_KEY", KEY)
-        (outcome,) = trio.run(lambda: play([plan(settings, tmp_path_factory.mktemp("runs"))], pages=Report))
+        (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path_factory.mktemp("runs"))], pages=Report))
     assert outcome.error is None
     return RunFolder(outcome.folder)
 
@@ -64,7 +64,7 @@ def test_the_report_shows_what_a_model_was_sent(kept: RunFolder) -> None:
 def test_a_long_conversation_is_kept_about_once(tmp_path: Path) -> None:
     """With the oldest turns leaving one by one, prompts of 20 turns would take 20 times as much."""
     path, system, said = tmp_path / "prompts.jsonl", ("system", "Be brief."), [("user", "Hello."), ("assistant", "OK.")]
-    with PromptLog(path).kept():
+    with PromptLog(path).keep_prompts():
         for turn in range(100):
             said.append(("user", f"{turn}: {'word ' * 200}"))
             note_prompt("openai/gpt-4o", [system, *said[-20:]])
@@ -79,7 +79,7 @@ def test_a_resumed_run_goes_on_numbering(tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
     first, second = [("user", "one")], [("user", "one"), ("assistant", "1"), ("user", "two")]
     for prompt in (first, second):
-        with PromptLog(path).kept():
+        with PromptLog(path).keep_prompts():
             note_prompt("m", prompt, "notes")
     assert [list(map(tuple, prompt.messages)) for prompt in read_prompts(path)] == [first, second]
     assert path.read_text("utf-8").count("one") == 1
@@ -88,7 +88,7 @@ def test_a_resumed_run_goes_on_numbering(tmp_path: Path) -> None:
 @pytest.mark.parametrize("entry", [{"messages": [[0, 9]]}, {"messages": [[0, 0]] * 100_001}, {"turn": "x"}, {"new": [["user"]]}])
 def test_a_forged_file_is_an_error_that_names_it(entry: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
-    with PromptLog(path).kept():
+    with PromptLog(path).keep_prompts():
         note_prompt("m", [("user", "one")])
     write_lines(path, [line | entry for line in read_lines(path)])
     with pytest.raises(JournalError, match=r"prompts\.jsonl, line 1: not a prompt"):
@@ -108,7 +108,7 @@ def test_a_report_reads_little_of_what_a_forged_file_names_again_and_again(kept:
 
 
 def test_the_script_in_the_documentation_prints_a_prompt(kept: RunFolder, tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "debugging.md").read_text("utf-8")
     (script,) = re.findall(r"^```python\n(# prompt\.py\n.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     *_, prompt = read_prompts(kept.prompts("main"))
     printed = subprocess.run(

@@ -19,9 +19,18 @@ from hypothesis import strategies as st
 from longspan.agents.base import AgentError, Message, Reply, Usage
 from longspan.agents.outside.exec import ExecAgent
 from longspan.agents.outside.http import HttpAgent
-from longspan.agents.outside.protocol import MAX_TRACE, EmptyAnswer, HelloAnswer, ReplyAnswer, SaveAnswer, encode_request, printable, read
+from longspan.agents.outside.protocol import (
+    MAX_TRACE,
+    EmptyAnswer,
+    HelloAnswer,
+    ReplyAnswer,
+    SaveAnswer,
+    encode_request,
+    make_printable,
+    read_answer,
+)
 from longspan.agents.outside.remote import RemoteAgent
-from longspan.simulator.contract.agent import has_snapshots, observes, repeatable
+from longspan.simulator.contract.agent import can_observe, can_repeat_turn, has_snapshots
 from longspan.simulator.subject.snapshots import Snapshots
 
 PEER = [sys.executable, "-S", str(Path(__file__).parent / "peer.py")]
@@ -104,7 +113,7 @@ def heard(reply: Reply) -> list[str]:
 )
 def test_an_invalid_answer_is_a_one_line_error(answer: bytes, part: str) -> None:
     with pytest.raises(AgentError) as caught:
-        read(answer, ReplyAnswer)
+        read_answer(answer, ReplyAnswer)
     said = str(caught.value)
     assert part in said
     assert said.isprintable()
@@ -123,22 +132,22 @@ def test_an_invalid_answer_is_a_one_line_error(answer: bytes, part: str) -> None
 )
 def test_an_invalid_hello_is_explained(answer: bytes, part: str) -> None:
     with pytest.raises(AgentError, match=part):
-        read(answer, HelloAnswer)
+        read_answer(answer, HelloAnswer)
 
 
 def test_a_complete_answer_is_parsed() -> None:
     trace = {"written": [{"id": "m1", "text": "a", "of": 3}], "read": [{"turns": ["t"]}], "recent": {"since": "t"}, "prompt_tokens": 7}
     trace["calls"] = [{"for": "notes", "usage": {"input_tokens": 3}}]
     answer = {"text": "Ada", "usage": {"input_tokens": 9, "cached_tokens": 4, "output_tokens": 1}, "trace": trace, "refused": True}
-    assert read(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace, refused=True)
+    assert read_answer(json.dumps(answer).encode(), ReplyAnswer).reply() == Reply("Ada", Usage(9, 4, 1), trace, refused=True)
     answer |= {"besides": {"embedder": {"prompt_tokens": 5}}, "cost_usd": {"agent": 0.02, "embedder": 0.001}, "measured": {"search_s": 0.2}}
-    reply = read(json.dumps(answer).encode(), ReplyAnswer).reply()
+    reply = read_answer(json.dumps(answer).encode(), ReplyAnswer).reply()
     assert (reply.besides, reply.cost_usd) == ({"embedder": Usage(5, 0, 0)}, {"agent": 0.02, "embedder": 0.001})
     assert reply.measured == {"search_s": 0.2}
 
 
 def test_lone_surrogates_become_question_marks() -> None:
-    reply = read(b'{"text": "a\\ud83d", "trace": {"\\udc00": "\\ud800"}}', ReplyAnswer).reply()
+    reply = read_answer(b'{"text": "a\\ud83d", "trace": {"\\udc00": "\\ud800"}}', ReplyAnswer).reply()
     assert (reply.text, reply.trace) == ("a?", {"?": "?"})
 
 
@@ -177,7 +186,7 @@ answers = st.one_of(
 def test_any_bytes_are_an_answer_or_an_agent_error(answer: bytes, kind: Any) -> None:
     problem = ""
     try:
-        found = read(answer, kind)
+        found = read_answer(answer, kind)
         if isinstance(found, ReplyAnswer):
             json.dumps(found.reply().trace, ensure_ascii=False, allow_nan=False).encode()
             found.reply().text.encode()
@@ -198,7 +207,7 @@ def test_any_text_is_sent_as_one_line(text: str) -> None:
 
 @given(st.text() | st.binary(), st.integers(10, 50))
 def test_quotes_of_foreign_text_are_short_and_harmless(text: str | bytes, limit: int) -> None:
-    shown = printable(text, limit)
+    shown = make_printable(text, limit)
     assert len(shown) <= limit
     assert shown.isprintable()
 
@@ -261,8 +270,8 @@ def test_an_agents_abilities_come_from_its_hello(make: Make) -> None:
             await agent.start()
 
     play([able, unable], script)
-    assert (has_snapshots(able), observes(able), repeatable(able)) == (True, True, True)
-    assert (has_snapshots(unable), observes(unable), repeatable(unable)) == (False, False, False)
+    assert (has_snapshots(able), can_observe(able), can_repeat_turn(able)) == (True, True, True)
+    assert (has_snapshots(unable), can_observe(unable), can_repeat_turn(unable)) == (False, False, False)
 
 
 def test_an_agent_with_all_abilities_observes_resets_saves_and_loads(make: Make, tmp_path: Path) -> None:

@@ -13,17 +13,17 @@ import pytest
 import trio
 from tests.loopback import Act, Say, Server
 
-from longspan.simulator import measures
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError
-from longspan.simulator.cli.scores import print_scores
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results import measures
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.scores import print_scores
 
 FILTERED = ("09:17:00] ", "09:20:30] ")
 """The times of turns 34, a question, and 41, a line, with which their messages begin."""
@@ -42,7 +42,7 @@ def filtering() -> Iterator[Server]:
 
 def played(agent: str, out: Path) -> Outcome:
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}, "name_list": {}}, "tests": 3})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=agent), out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, agent=agent), out)], pages=Report))
     return outcome
 
 
@@ -70,7 +70,7 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
     ]
     assert {test.id: test.refused for test in result.tests if test.refused} == {"name_list-2": 1, "name_list-3": 1}
     told = "2 replies are refusals by the agent's model, in name_list-2 (1) and name_list-3 (1)"
-    notices = measures.shown(run.manifest, result.model_copy(update={"refused": 5})).notices
+    notices = measures.document_run(run.manifest, result.model_copy(update={"refused": 5})).notices
     assert [notice.text.endswith("in name_list-2 (1), name_list-3 (1) and filler (3)") for notice in notices].count(True) == 1
     print_scores(run.manifest, result)
     assert told in " ".join(capsys.readouterr().out.split())
@@ -82,7 +82,7 @@ def test_a_run_whose_model_refuses_in_the_middle_is_finished_and_says_so(
     lines = resumed.journal("main").read_bytes().splitlines(keepends=True)
     resumed.journal("main").write_bytes(b"".join(lines[: refused[1]["seq"]]))  # the refused message is the last
     resumed.manifest.allow([agent])
-    assert trio.run(resume, resumed, agent).error is None
+    assert trio.run(resume_run, resumed, agent).error is None
     assert events(resumed) == events(run)
     assert read_result(resumed).refused == 2
 

@@ -15,7 +15,7 @@ import longspan
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool, ToolCore, make_core
 from longspan.simulator.base.errors import DamageError, InputError
 from longspan.simulator.cli import main
-from longspan.simulator.subject.replies import KeptReply, Replies, keeping
+from longspan.simulator.subject.replies import KeptReply, Replies, keep_replies
 
 WHAT = {"suite": "ltm@2k", "scenarios": ["colours", "jokes"], "tests": 2, "progress": False}
 
@@ -63,7 +63,7 @@ def test_calls_of_tools_and_refusals_are_found_as_they_were(kind: str, server: S
             return f"{error.why} {error.text} {error.usage}"
 
     def all_of_them() -> list[Completion | str]:
-        with keeping(tmp_path / "replies"):
+        with keep_replies(tmp_path / "replies"):
             return [trio.run(lambda text=text, tools=tools: ask(text, tools=tools)) for text, tools in asked]  # type: ignore[misc]
 
     asked = [("Where is it?", False), ("Where is it?", True), ("A joke.", False), ("Where was it?", False)]
@@ -97,7 +97,7 @@ def test_without_a_key_what_is_kept_is_played_and_what_is_not_says_so(
 
 def test_the_command_line_says_how_many_were_asked_for(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["run", "--scenario", "colours", "--tests", "1", "--agent", server.model(), "--out", str(tmp_path / "runs"), "--json"]
-    for numbers in (r"0 kept ones were used, {n} new ones were", r"{n} kept ones were used, 0 new ones were"):
+    for numbers in (r"0 reused, {n} requested", r"{n} reused, 0 requested"):
         with pytest.raises(SystemExit) as exiting:
             main([*command, "--replies", str(tmp_path / "kept")])
         assert exiting.value.code == 0

@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from longspan.agents.base import AgentError, InputError, Message, Reply, Usage
-from longspan.simulator.contract.agent import Agent, close, has_snapshots, observes, repeatable
-from longspan.simulator.subject.ledger import price
+from longspan.simulator.contract.agent import Agent, can_observe, can_repeat_turn, close_agent, has_snapshots
+from longspan.simulator.subject.ledger import price_usage
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
 pytestmark = [
@@ -67,7 +67,7 @@ def run(agent: Agent, script: Callable[[], Awaitable[Any]]) -> Any:
         try:
             return await script()
         finally:
-            await close(agent)
+            await close_agent(agent)
 
     return trio.run(whole)
 
@@ -112,7 +112,7 @@ def test_a_model_that_names_itself_is_priced(module: Module) -> None:
         return answer
 
     usage = Usage(1000, 600, 10)
-    assert reply("listed") == Reply("OK.", usage, cost_usd=price("openai/gpt-4o", usage))
+    assert reply("listed") == Reply("OK.", usage, cost_usd=price_usage("openai/gpt-4o", usage))
     assert reply("unlisted") == Reply("OK.", usage)
     assert reply("unlisted?price_in=1&price_out=2").cost_usd == pytest.approx(1020e-6)
     with pytest.raises(AgentError, match=r"invoke returned a message with invalid usage: output_tokens: must be at least 0"):
@@ -135,7 +135,7 @@ def test_conversations_share_a_graph_and_nothing_else(module: Module) -> None:
         assert sorted(texts) == ["human:[Wed 2024-05-01 09:00:00] one", "human:[Wed 2024-05-01 09:00:00] two"]
         await agents[0].reset()
         assert (await agents[0].reply(message("again"))).text == "human:[Wed 2024-05-01 09:00:00] again"
-        await close(agents[1])
+        await close_agent(agents[1])
 
     run(agents[0], script)
     seen = sys.modules[name].seen
@@ -178,7 +178,7 @@ def test_a_runnable_gets_text_and_returns_text_or_a_message(module: Module, name
     agent = make(module, MODELS, name)
     assert run(agent, lambda: agent.reply(message("hello"))) == reply
     assert not has_snapshots(agent)
-    assert not observes(agent)
+    assert not can_observe(agent)
 
 
 def test_a_history_that_longspan_keeps_is_saved_and_has_each_turn_once(module: Module, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_history_that_longspan_keeps_is_saved_and_has_each_turn_once(module: M
 
     assert run(agent, script) == "human:told | ai:noted | human:one | ai:human:told | ai:noted | human:one | human:two"
     assert has_snapshots(agent)
-    assert repeatable(agent)
+    assert can_repeat_turn(agent)
 
 
 @pytest.mark.parametrize("content", ["", "{}", '[{"role": "user"}]', '[{"role": "user", "content": 3, "id": "x"}]'])

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from longspan.agents.outside.remote import processors
+from longspan.agents.outside.remote import count_processors
 from longspan.agents.reference.silent import Silent
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import AGENTS as GROUP
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.base.sizes import Tokens, parse_size
 from longspan.simulator.contract.agent import Agent
 from longspan.simulator.suite.agent_spec import AgentSpec, at_once, make_agent
@@ -115,7 +115,7 @@ def test_the_error_for_a_wrong_spec_has_a_remedy(install: Install, text: str, pa
 def test_a_plugin_adds_a_kind(install: Install) -> None:
     install("quiet-agents", {"quiet": "longspan.agents.reference.silent:Silent"})
     assert isinstance(make_agent(AgentSpec.parse("quiet")), Silent)
-    assert "quiet" in installed(GROUP)
+    assert "quiet" in find_entry_points(GROUP)
 
 
 def test_a_kind_that_two_distributions_register_is_ambiguous(install: Install) -> None:
@@ -136,7 +136,7 @@ def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Inst
     name = module("class Half:\n    def __init__(self, target, options): pass\n    async def reply(self, message): ...\n")
     sys.path.insert(0, str(Path.cwd()))
     install("half-agents", {"half": f"{name}:Half"})
-    with pytest.raises(InputError, match="has no observe, reset, save, load; derive it from"):
+    with pytest.raises(InputError, match="is not a class derived from longspan"):
         make_agent(AgentSpec.parse("half"))
 
 
@@ -185,7 +185,7 @@ def test_how_many_conversations_are_held_at_once_depends_on_kind_and_option(monk
         return [at_once(AgentSpec.parse(spec)) for spec in specs]
 
     assert limits("silent", "python:m:C", "http://127.0.0.1/") == [inf] * 3
-    assert limits("exec:python3", "python:m:C?interpreter=python3") == [processors()] * 2
+    assert limits("exec:python3", "python:m:C?interpreter=python3") == [count_processors()] * 2
     specs = [f"{spec}?at_once=5" for spec in ("python:m:C", "runnable:m:graph", "http://127.0.0.1/", "exec:python3")]
     assert limits(*specs) == [5] * 4
     monkeypatch.setenv("LONGSPAN_PROCESSES", "2")

@@ -10,11 +10,11 @@ import pytest
 from tests.report.pages import report
 
 import longspan
-from longspan.agents.memory.sources import Inferred, Sources
+from longspan.agents.memory.sources import InferredTurns, Sources
 from longspan.agents.memory.turns import Turn
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison_tables import comparison_tables
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result, read_result
 
 SCENARIOS = ["colours", "shopping", "name_list"]
@@ -60,14 +60,14 @@ def test_a_memory_that_copies_turns_and_names_none_has_stored_them_by_inference(
     assert memory.inferred == memory.needles
     lost, found = memory.needles["not_retrieved"], memory.needles["found_undecided"]
     assert memory.sentence == (
-        f"Questions relied on {lost + found} needles; {lost} were stored but not retrieved (inferred). {found} were retrieved (inferred); "
+        f"Questions relied on {lost + found} needles; {lost} were stored, not retrieved (inferred). {found} were retrieved (inferred); "
         "their answers have no score. Inferred: from wording or time, as memories name no turns."
     )
     page = report(next(path for path in tmp_path.iterdir() if path.is_dir()))
     assert memory.sentence in page.root.words
     assert "stored (inferred)" in page.root.words
-    assert "not found (inferred)" in page.root.words
-    shown = {table.title.partition(" [")[0]: table for table in tables(load_comparison([tmp_path]))}
+    assert "not retrieved (inferred)" in page.root.words
+    shown = {table.title.partition(" [")[0]: table for table in comparison_tables(load_comparison([tmp_path]))}
     assert f"{lost} (inferred)" in shown["Where the memory was lost: needles that questions needed"].rows[0]
     assert "Inferred from wording" in shown["Memories by stage"].note
 
@@ -113,9 +113,9 @@ def test_few_or_common_words_identify_no_turn() -> None:
     turns += [f"It is {number} o'clock, yes, and it is time for walk number {number}." for number in range(40)]
     for number, text in enumerate(turns):
         sources.keep(Turn(f"t{number}", text, datetime(2024, 5, 7, 18), ""))
-    assert sources.of("Yes, it is.") == Inferred(("t0",), "whole")
-    assert sources.of("The user said yes: it is a lighthouse that they want to see.") == Inferred((), "")
+    assert sources.of("Yes, it is.") == InferredTurns(("t0",), "whole")
+    assert sources.of("The user said yes: it is a lighthouse that they want to see.") == InferredTurns((), "")
     assert sources.of("My favourite colour is tan now.").turns == (), "the rare word is of another turn"
-    assert sources.of("favourite colour: blue, now") == Inferred(("t1",), "whole")
+    assert sources.of("favourite colour: blue, now") == InferredTurns(("t1",), "whole")
     long = "The user went to Oslo in the rain and met Ada. My favourite colour is blue now. They had soup with a spoon."
-    assert sources.of(long) == Inferred(("t1",), "part")
+    assert sources.of(long) == InferredTurns(("t1",), "part")

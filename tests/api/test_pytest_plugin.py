@@ -132,7 +132,7 @@ def test_an_assertion_says_what_was_not_remembered(tmp_path: Path) -> None:
     assert [line.partition(",")[0] for line in lines if line.startswith(("needle", "question"))].count("question") >= 3
     assert lines[-1] == f"the runs: {tmp_path}"
     assert longspan.check("oracle", suite="ltm@2k", scenarios=["colours"], at_least=1.0).share == 1
-    with pytest.raises(longspan.InputError, match=r"^longspan\.check: say what is to be checked"):
+    with pytest.raises(longspan.InputError, match=r"^longspan\.check: specify an assertion"):
         longspan.check("oracle")
 
 

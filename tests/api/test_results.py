@@ -15,9 +15,9 @@ import pytest
 from tests.made_runs import made_run
 
 import longspan
-from longspan.simulator.analysis.rows import TESTS
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.report.summary import score_interval
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.summary import score_interval
+from longspan.simulator.results.analysis.rows import TESTS
 from longspan.simulator.results.result import read_result
 
 
@@ -124,7 +124,9 @@ def test_several_agents_spans_and_seeds_have_rows_of_scores_and_no_one_score(tmp
         "bad",
     ]
     assert len(set(map(len, lines))) == 1
-    with pytest.raises(longspan.InputError, match=r"there is no one score: these are results of good at 2k; bad at 2k; see `scores`"):
+    with pytest.raises(
+        longspan.InputError, match=r"a single score needs one agent at one span, and these are good at 2k; bad at 2k; see `scores`"
+    ):
         _ = results.score
     with pytest.raises(longspan.InputError, match=r"6 runs have test jokes-1; there are seeds 0, 1, 2: load the folder"):
         results.show("jokes-1")

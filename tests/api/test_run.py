@@ -15,7 +15,7 @@ import trio
 from tests.threads import asyncio_run
 
 import longspan
-from longspan.simulator.api.playing import planned
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.journal import events
 from longspan.simulator.running.runner import MAX_CONVERSATIONS
 
@@ -125,14 +125,14 @@ def test_what_is_shared_is_reset_before_each_conversation_called_in_one_thread_a
 @pytest.mark.parametrize(
     ("agent", "error"),
     [
-        (counting(), "agent reply would remember one conversation in the next of 2: give what makes a new agent for each"),
-        (Counter(), "agent Counter would remember one conversation in the next of 2"),
+        (counting(), "agent reply would carry its memory through 2 conversations: pass a class or a factory"),
+        (Counter(), "agent Counter would carry its memory through 2 conversations"),
         (7, "agent int: a int cannot be an agent; give a spec such as 'openai/gpt-4o', an object with a method reply"),
-        (dict, "agent: there is none"),
+        (dict, "agent: no agent is given"),
         (str, "agent str: the class has no method reply"),
         (lambda one, two: "", "agent function: the function takes 2 arguments; it must take one, the message's text, or none"),
         ([counting, Counter], None),
-        ([lambda: 1, lambda: 2], "agent: two are called function; name them yourself"),
+        ([lambda: 1, lambda: 2], "agent: two agents are called function; choose names"),
         ({"my bot": Counter}, "agent: 'my bot' cannot be a name"),
         ("nothing", "there is no kind of agent 'nothing'"),
         ("given:me", "given:me is an object of a Python program"),
@@ -154,8 +154,8 @@ def test_parameters_and_data_are_dicts_or_the_values_of_the_command_line(tmp_pat
     path.write_text(
         '{"turns": [{"speaker": "user", "text": "I like figs."}]}\n{"question": "What do I like?", "answer": "figs", "kind": "fact"}\n'
     )
-    as_dicts = planned("history", agent="silent", set={"questions": 1, "kinds": ["fact"]}, data={"history": path})
-    as_lists = planned("history", agent="silent", set=["questions=1", 'kinds=["fact"]'], data=[f"history={path}"])
+    as_dicts = plan_runs("history", agent="silent", set={"questions": 1, "kinds": ["fact"]}, data={"history": path})
+    as_lists = plan_runs("history", agent="silent", set=["questions=1", 'kinds=["fact"]'], data=[f"history={path}"])
     assert [plan.manifest.suite for plan in as_dicts] == [plan.manifest.suite for plan in as_lists]
 
 
@@ -203,7 +203,7 @@ def test_async_functions_are_awaited_in_the_callers_loop_which_goes_on_and_sever
         assert replies(other)[0][0] == "1"
         with pytest.raises(longspan.AgentError, match=r"ValueError: no \{idea\}") as raised:
             await longspan.run_async("ltm", agent={"failing": lambda: failing_after(2)}, out=tmp_path, **SMALL)
-        assert raised.value.__notes__[0].startswith("what was played is kept; longspan.resume(")
+        assert raised.value.__notes__[0].startswith("finished turns are saved; longspan.resume(")
         before = set(tmp_path.iterdir())
         with pytest.raises(longspan.AgentError, match=r"ValueError: no \{idea\} \(test_run.py:\d+\)$") as raised:
             await longspan.run_async("ltm", agent={"failing": lambda: failing_after(0)}, out=tmp_path, **SMALL)
@@ -267,7 +267,7 @@ def test_what_is_cancelled_is_kept_and_resumed(tmp_path: Path) -> None:
         return folder
 
     folder = asyncio_run(main)
-    with pytest.raises(longspan.InputError, match=r"given:reply was an object of a Python program: give it again, by agent="):
+    with pytest.raises(longspan.InputError, match=r"given:reply was an object of a Python program; pass it again as agent="):
         longspan.resume(folder)
     results = longspan.resume(folder, agent=counting)
     assert replies(results)[0][:2] == ["1", "2"]
@@ -299,7 +299,7 @@ print(longspan.resume(sys.argv[1] + "/ltm-2k-given-reply-seed0", agent=lambda: l
 def test_ctrl_c_stops_after_the_current_turn_and_resuming_plays_the_rest(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED, tmp_path, "once"], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [f"stopped: the runs are kept: {tmp_path}/ltm-2k-given-reply-seed0", "0.0"], done.stderr
-    assert done.stderr == "stopping after the current turn; interrupt again to stop at once\n"
+    assert done.stderr == "stopping after the current turn; interrupt again to stop immediately\n"
     said = replies(longspan.load(tmp_path))[0]
     assert said[0] == "1"
     assert said[-1] == "OK."

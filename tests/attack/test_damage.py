@@ -18,18 +18,18 @@ from typing import Any, Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.judging.annotation import Annotation, annotate, sheets
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.view.following import LiveRuns
+from longspan.simulator.pages.view.pages import Pages
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.judging.annotation import Annotation, read_sheets, save_annotation
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
-from longspan.simulator.view.following import LiveRuns
-from longspan.simulator.view.pages import Pages
-from longspan.simulator.view.run_list import RunList
 from tests.attack import sample, tried
 from tests.loopback import Server
 
@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     out = tmp_path_factory.mktemp("whole")
     with judging() as (suite, judge):
         played(out, JUDGED, RunSettings(suite=suite, span=2000, seed=1, agent="oracle", judge=judge))
-        mixed = load_suite("ltm").changed([], [], ["colours", "jokes"], 2)
+        mixed = load_suite("ltm").apply_changes([], [], ["colours", "jokes"], 2)
         played(out, CUT, RunSettings(suite=mixed, span=2000, seed=1, agent="notebook"))
         run = RunFolder(out / JUDGED)
         work_on(run)
@@ -68,20 +68,23 @@ def judging() -> Iterator[tuple[Suite, str]]:
     """A suite of summaries, two of them, and the spec of a judge that grades them."""
     with pytest.MonkeyPatch.context() as patched, Server(reply=judgement).running() as server:
         patched.setenv("OPENAI_API_KEY", "sk-nothing")
-        yield load_suite("summhay").changed(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None), server.model()
+        yield (
+            load_suite("summhay").apply_changes(["documents=20", "words=150", "subtopics=2", "grading=judge"], [], [], None),
+            server.model(),
+        )
 
 
 def work_on(run: RunFolder) -> None:
     """Put into a judged run what people do, and an incident."""
     run.incident(conversation="", type="moved", error="made up")
-    for test, sheet in sheets(run).items():
+    for test, sheet in read_sheets(run).items():
         for claim in sheet.claims:
-            annotate(run, sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
-    assert commanded("correct", run.path, "summhay-1-1", "--score", "0.25", "--why", "so", "--by", "Ada")[0] == 0
+            save_annotation(run, read_sheets(run), Annotation(test=test, claim=claim, coverage="none", bullet=None, by="Ada"))
+    assert commanded("score", run.path, "--correct", "summhay-1-1=0.25", "--why", "so", "--by", "Ada")[0] == 0
 
 
 def played(out: Path, name: str, settings: RunSettings) -> None:
-    (outcome,) = trio.run(lambda: play([plan(settings, out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, out)], pages=Report))
     assert outcome.error is None
     outcome.folder.rename(out / name)
 
@@ -139,7 +142,7 @@ DAMAGE: Final[dict[str, Callable[[bytes, int, random.Random], bytes]]] = {
 # ---- commands, and what of their outcome must not change
 
 
-PROGRESS = re.compile(r"(judged|cut): (\d tests to play|\d/\d tests, .*)|the run is finished: .*|\S+ continues from .* without being asked")
+PROGRESS = re.compile(r"(judged|cut): (\d tests to play|\d/\d tests, .*)|the run is finished: .*|\S+ continues from .* and observes the .*")
 """Lines about a run that is going on."""
 
 

@@ -22,8 +22,8 @@ import pytest
 import typer.main
 import yaml
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli import app, main
+from longspan.simulator.cli import main, whole_app
+from longspan.simulator.journal.run_folder import RunFolder
 from tests.attack import sample, tried
 from tests.loopback import Service
 from tests.sealing import resealed, write_json, write_lines
@@ -182,10 +182,10 @@ def of_a_run(run: object) -> dict[str, tuple[object, ...]]:
         "score --json": ("score", run, "--trust", "--json"),
         "replay": ("replay", run, "--trust"),
         "resume": ("resume", run, "--trust", "--yes"),
-        "correct": ("correct", run, "hostile-1", "--score", "1", "--why", MARK, "--by", MARK, "--trust"),
-        "correct nothing": ("correct", run, MARK, "--score", "1", "--why", "x", "--trust"),
-        "annotate": ("annotate", run, "--trust", "--by", MARK),
-        "annotate --agreement": ("annotate", run, "--agreement", "--trust", "--json"),
+        "correct": ("score", run, "--correct", "hostile-1=1", "--why", MARK, "--by", MARK, "--trust"),
+        "correct nothing": ("score", run, "--correct", f"{MARK}=1", "--why", "x", "--trust"),
+        "annotate": ("summhay", "annotate", run, "--trust", "--by", MARK),
+        "annotate --agreement": ("summhay", "annotate", run, "--agreement", "--trust", "--json"),
         "publish": ("publish", run, "--out", f"published{MARK}.json", "--trust"),
         "compare": ("compare", "runs"),
         "compare csv": ("compare", "runs", "--format", "csv"),
@@ -225,21 +225,21 @@ def test_agents_that_fail(here: Path, agent: str) -> None:
             both("failing agents", "resume", run, "--trust", "--yes")
             both("failing agents", "replay", run, "--trust")
     both("failing agents", "check", "--agent", f"python:hostile:{agent}")
-    both("failing agents", "chat", "--agent", f"python:hostile:{agent}", typed="Hello.\nAgain.\nAnd again.\nOnce more.\n")
+    both("failing agents", "ask", "--agent", f"python:hostile:{agent}", typed="Hello.\nAgain.\nAnd again.\nOnce more.\n")
 
 
 def test_an_agent_that_fails_in_another_environment(here: Path) -> None:
     agent = f"python:elsewhere:Dying?interpreter={sys.executable}"
     Path("elsewhere.py").write_text(f"class Dying:\n    def reply(self, message):\n        raise OSError(5, {MARK!r})\n", "utf-8")
-    assert "OWNED" in both("failing agents", "chat", "--agent", agent, typed="Hello.\n")
+    assert "OWNED" in both("failing agents", "ask", "--agent", agent, typed="Hello.\n")
 
 
 def test_chat_and_check_show_replies(here: Path) -> None:
-    said = both("chat", "chat", "--agent", "python:hostile:Parrot", typed=f"{MARK}\n+2x\n+1h\nHello.\n")
+    said = both("chat", "ask", "--agent", "python:hostile:Parrot", typed=f"{MARK}\n+2x\n+1h\nHello.\n")
     assert "[U+001B]]0;owned[U+0007]" in said
     both("check", "check", "--agent", f"python:hostile:Parrot?name={MARK}")
     for spec in ("python:broken:Any", f"python:{MARK}:Any", "python:hostile:" + MARK, MARK, f"silent?{MARK}={MARK}"):
-        for command in ("chat", "check"):
+        for command in ("ask", "check"):
             assert "longspan: " in both("specs", command, "--agent", spec)
 
 
@@ -254,17 +254,17 @@ def test_sweeps_with_agents_that_fail(here: Path) -> None:
 def test_a_person_judges_hostile_summaries(here: Path) -> None:
     small = [part for name in ("documents=20", "words=100", "subtopics=1") for part in ("--set", name)]
     ran("run", "summhay", *small, "--tests", "1", "--agent", "python:hostile:Bullets", "--out", "runs", terminal=False)
-    said = both("annotations", "annotate", only_run(), "--by", MARK, typed=f"{MARK}\nf\n{MARK}\n1\nq\n")
+    said = both("annotations", "summhay", "annotate", only_run(), "--by", MARK, typed=f"{MARK}\nf\n{MARK}\n1\nq\n")
     assert "OWNED" in said
-    both("annotations", "annotate", only_run(), "--agreement")
-    both("annotations", "annotate", only_run(), "--agreement", "--json")
+    both("annotations", "summhay", "annotate", only_run(), "--agreement")
+    both("annotations", "summhay", "annotate", only_run(), "--agreement", "--json")
 
 
 def test_a_program_that_dies_with_a_message(here: Path) -> None:
     Path("dies.py").write_text(f"import sys; sys.stderr.write({MARK!r}); sys.exit(3)", "utf-8")
     Path("talks.py").write_text(f"print({MARK!r}, flush=True); input()", "utf-8")
     for program in ("dies.py", "talks.py"):
-        assert "OWNED" in both("programs", "chat", "--agent", f"exec:{sys.executable} {program}", typed="Hello.\n")
+        assert "OWNED" in both("programs", "ask", "--agent", f"exec:{sys.executable} {program}", typed="Hello.\n")
 
 
 @pytest.mark.parametrize("kind", ["http", "openai", "judge"])
@@ -280,7 +280,7 @@ def test_what_a_server_answers(here: Path, kind: str, monkeypatch: pytest.Monkey
                 continue
             base = f"?base_url={service.address}/v1&context=2k&timeout=5"
             spec = service.address if kind == "http" else f"openai/any{base}"
-            assert "longspan: " in both("servers", "chat", "--agent", spec, typed="Hello.\n")
+            assert "longspan: " in both("servers", "ask", "--agent", spec, typed="Hello.\n")
 
 
 def answer(status: int, content: bytes, _: dict[str, Any]) -> tuple[int, bytes]:
@@ -334,7 +334,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         ran("run", "--scenario", "colours", "--tests", "1", "--span", "2k", "--agent", "silent", "--out", "runs", terminal=False)
         run = only_run()
-        ran("correct", run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada", terminal=False)
+        ran("score", run, "--correct", "colours-1=1", "--why", "so", "--by", "Ada", terminal=False)
         own = RunFolder(run)
         lines = [
             {
@@ -406,7 +406,7 @@ def test_names_of_files_and_folders(here: Path, played: Path) -> None:
 
 def test_marked_arguments(here: Path) -> None:
     """Every option and every argument of every command."""
-    top: Any = typer.main.get_command(app)
+    top: Any = typer.main.get_command(whole_app())
     commands = {(name,): command for name, command in top.commands.items() if not hasattr(command, "commands")}
     commands |= {(name, inner): c for name, g in top.commands.items() if hasattr(g, "commands") for inner, c in g.commands.items()}
     cases = []
@@ -433,8 +433,8 @@ TEXTS: Final[dict[str, Callable[[Path, str], tuple[object, ...]]]] = {
     "sweep.yaml": lambda path, judge: ("sweep", path, "--trust", "--out", "swept"),
     "labels.csv": lambda path, judge: ("calibrate", "--judge", judge, "--labels", path),
     "labels.jsonl": lambda path, judge: ("calibrate", "--judge", judge, "--labels", path),
-    "summaries.jsonl": lambda path, judge: ("arena", path, "--judge", judge, "--out", "arena"),
-    "published.json": lambda path, judge: ("verify", path, "runs/run"),
+    "summaries.jsonl": lambda path, judge: ("cream", "arena", path, "--judge", judge, "--out", "arena"),
+    "published.json": lambda path, judge: ("publish", "runs/run", "--verify", path),
     "log.jsonl": lambda path, judge: ("import", "goodai-log", path, "--out", "imported"),
     "filler.json": lambda path, judge: ("run", "--scenario", "colours", "--agent", "silent", "--filler", path),
     "chapters.json": lambda path, judge: ("run", "--scenario", "chapterbreak", "--agent", "silent", "--data", f"chapterbreak={path}"),

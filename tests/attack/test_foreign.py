@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.subject.prompt_log import PromptLog, PromptMessage
 from longspan.simulator.suite.settings import RunSettings
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 from tests.attack import ALL, tried
 from tests.attack.test_damage import commanded, judging, page, played, work_on
 
@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _work_on(run: RunFolder) -> None:
     """Put into a run what people and models do."""
-    vouch(run.manifest)
+    vouch_for(run.manifest)
     for id in run.manifest.conversations:
         PromptLog(run.prompts(id), run.owner(id)).add("a/b", "reply", [PromptMessage("user", "Hm?")])
     work_on(run)
@@ -81,9 +81,9 @@ COMMANDS: Final[dict[str, Callable[[Path], tuple[int, str]]]] = {
     "score --before-damage": lambda run: _commanded("score", run, "--before-damage", "--json"),
     "replay": lambda run: _commanded("replay", run, "--json"),
     "resume": lambda run: _commanded("resume", run, "--yes", "--trust", "--json"),
-    "correct": lambda run: _commanded("correct", run, "summhay-1-2", "--score", "0.5", "--why", "so", "--by", "Ada"),
+    "correct": lambda run: _commanded("score", run, "--correct", "summhay-1-2=0.5", "--why", "so", "--by", "Ada"),
     "publish": lambda run: _commanded("publish", run, "--out", run.parent / "published.json"),
-    "verify": lambda run: _commanded("verify", run.parent / "mine.json", run),
+    "verify": lambda run: _commanded("publish", run, "--verify", run.parent / "mine.json"),
     "show": lambda run: _commanded("show", run, "summhay-1-1"),
     "compare": lambda run: _commanded("compare", run),
     "export": lambda run: _commanded("export", run, "--format", "csv", "--out", run.parent / "exported"),

@@ -17,21 +17,21 @@ from typing import Any, final
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, LongspanError
+from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.cli import main
-from longspan.simulator.files.locks import locked
-from longspan.simulator.gradebook.gradebook import Gradebook
-from longspan.simulator.judging.annotation import sheets
-from longspan.simulator.running.planning import Plan, replan, setting_of
-from longspan.simulator.running.runner import check_limit, play_runs, resume
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.annotating import can_be_judged
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.results.judging.annotation import read_sheets
+from longspan.simulator.running.planning import Plan, replan_run, setting_of
+from longspan.simulator.running.runner import check_limit, play_runs, resume_run
+from longspan.simulator.running.sweeps.processes import play_in_processes
+from longspan.simulator.running.sweeps.ray.node import Order, play_order
+from longspan.simulator.running.sweeps.ray.segment_store import SegmentStore
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import UNLIMITED
 from longspan.simulator.suite import definitions
-from longspan.simulator.sweeps.processes import play_in_processes
-from longspan.simulator.sweeps.ray.node import Order, play
-from longspan.simulator.sweeps.ray.segment_store import SegmentStore
-from longspan.simulator.view.annotating import can_be_judged
 from tests.attack import sample, tried
 from tests.sealing import change_json
 
@@ -114,17 +114,17 @@ FINISHED: dict[str, list[str]] = {
     "replay": ["replay", "{run}"],
     "replay --agent": ["replay", "{run}", "--agent", "silent", "--out", "again"],
     "score": ["score", "{run}"],
-    "correct": ["correct", "{run}", "colours-1", "--score", "1", "--why", "so", "--by", "Ada"],
-    "annotate": ["annotate", "{run}", "--agreement"],
+    "correct": ["score", "{run}", "--correct", "colours-1=1", "--why", "so", "--by", "Ada"],
+    "annotate": ["summhay", "annotate", "{run}", "--agreement"],
     "publish": ["publish", "{run}", "--out", "published.json"],
-    "verify": ["verify", "known.json", "{run}"],
+    "verify": ["publish", "{run}", "--verify", "known.json"],
     "list": ["list", "runs", "runs"],
     "compare": ["compare", "runs"],
     "plot": ["plot", "runs", "--figure", "bars", "--out", "bars.svg"],
     "export": ["export", "runs", "--format", "csv", "--out", "exported"],
     "prune": ["prune", "runs", "--replicates", "--pack", "--yes"],
-    "rerun": ["rerun", "{run}"],
-    "arena": ["arena", "runs", "--judge", "openai/gpt-4o"],
+    "rerun": ["replay", "{run}", "--only-failed"],
+    "arena": ["cream", "arena", "runs", "--judge", "openai/gpt-4o"],
 }
 UNFINISHED: dict[str, list[str]] = {
     "resume": ["resume", "{run}", "--yes"],
@@ -289,14 +289,14 @@ def on_a_cluster(planned: Plan, run: RunFolder) -> LongspanError | None:
     store = SegmentStore({run.path.name: run.path})
     lease, manifest = store.grant(run.path.name, None), planned.manifest.model_dump_json()
     order = Order(run.path.name, lease, manifest, UNLIMITED, str(run.path), str(Path.cwd()), ())
-    answer = copy_context().run(play, Coordinator(store), order)  # it sets the limits that its process shares with others
+    answer = copy_context().run(play_order, Coordinator(store), order)  # it sets the limits that its process shares with others
     store.release(run.path.name)
     return LongspanError(answer["error"]) if answer["error"] is not None else None
 
 
 def in_a_process(planned: Plan, run: RunFolder) -> LongspanError | None:
     """Have another process play a run."""
-    with locked(run.path.parent, "sweep") as lock:
+    with lock_folder(run.path.parent, "sweep") as lock:
         return trio.run(lambda: play_in_processes([(planned, run)], 1, lock=lock, ledger=Ledger()))[0].error
 
 
@@ -313,7 +313,7 @@ def test_a_worker_plays_what_the_sweeps_file_says(
 ) -> None:
     """A manifest that is exchanged after the sweep has checked it does not reach the workers."""
     run = RunFolder(prey.lay("resume", lambda manifest: None))
-    planned = replan(run.manifest, "silent", run.path.parent)
+    planned = replan_run(run.manifest, "silent", run.path.parent)
     forge(run.path, changed(field, prey.fill(spec)))
     assert played(planned, run) is None
     assert json.loads((run.path / "result.json").read_bytes())["agent"] == "silent"
@@ -350,18 +350,18 @@ class Coordinator:
 
 
 PLACES: dict[str, tuple[str, Callable[[RunFolder], object]]] = {
-    "replan": ("agent", lambda run: replan(run.manifest, run.manifest.agent, run.path.parent)),
-    "replan of the sources": ("filler", lambda run: replan(run.manifest, "oracle", run.path.parent)),
+    "replan": ("agent", lambda run: replan_run(run.manifest, run.manifest.agent, run.path.parent)),
+    "replan of the sources": ("filler", lambda run: replan_run(run.manifest, "oracle", run.path.parent)),
     "tests_of": ("scenario", lambda run: definitions.tests_of(run.manifest)),
     "Gradebook": ("scenario", lambda run: Gradebook(run.manifest)),
-    "sheets": ("scenario", sheets),
+    "sheets": ("scenario", read_sheets),
     "setting_of": ("filler", lambda run: setting_of(run.manifest, "main")),
     "play_runs": (
         "judge",
-        lambda run: trio.run(play_runs, [(replan(run.manifest, "oracle", run.path.parent), run)], Ledger()),
+        lambda run: trio.run(play_runs, [(replan_run(run.manifest, "oracle", run.path.parent), run)], Ledger()),
     ),
-    "a limit": ("judge", lambda run: check_limit([replan(run.manifest, "oracle", run.path.parent)], 1.0)),
-    "resume": ("judge", lambda run: trio.run(resume, run, "oracle")),
+    "a limit": ("judge", lambda run: check_limit([replan_run(run.manifest, "oracle", run.path.parent)], 1.0)),
+    "resume": ("judge", lambda run: trio.run(resume_run, run, "oracle")),
 }
 
 

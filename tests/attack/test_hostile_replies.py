@@ -13,33 +13,34 @@ import pytest
 import trio
 
 from longspan.agents.base import AgentError, Message
-from longspan.agents.memory.ltm.fragments import Turn, fragments
+from longspan.agents.memory.ltm.fragments import Turn, split_turn
 from longspan.agents.memory.ltm.scratchpad import JsonPad, TextPad
 from longspan.agents.models import web
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import clean
+from longspan.agents.models.core import clean_unicode
 from longspan.agents.outside import protocol
 from longspan.agents.reference.notebook import Notebook
+from longspan.scenarios.cream.judge_questions import ask_alignment, key_facts
+from longspan.scenarios.cream.sentences import split_sentences
 from longspan.scenarios.elitr import rubrics
 from longspan.scenarios.goodai.files import LoggedTurn
 from longspan.scenarios.goodai.visit import grade_visit
 from longspan.scenarios.summhay import bullets
-from longspan.simulator.arena.questions import alignment, key_facts
-from longspan.simulator.arena.sentences import sentences
 from longspan.simulator.base.errors import journal_text, one_line
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import statement
-from longspan.simulator.gradebook.needle_fates import Traces
-from longspan.simulator.grading.dates import dates, hours
-from longspan.simulator.grading.labelled_lists import labelled_json
-from longspan.simulator.grading.matching import contains_nearly, found_words, number, plain, some, split_json
-from longspan.simulator.grading.reading.reading import parsed, settled_words
-from longspan.simulator.judging.cached_model import object_in
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.report.excerpts import Excerpt, script_json, visible
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.pages.report.excerpts import Excerpt, escape_invisible, script_json
+from longspan.simulator.reading.dates import find_dates, find_hours
+from longspan.simulator.reading.labelled_lists import find_labelled_lists
+from longspan.simulator.reading.matching import contains_nearly, found_words, join_some, split_json
+from longspan.simulator.reading.replies.reading import parse_reply, settled_words
+from longspan.simulator.results.gradebook.needle_fates import Traces
+from longspan.simulator.results.judging.cached_model import object_in
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from tests.attack import sample, tried
 from tests.timing import cpu_seconds
 
@@ -182,9 +183,9 @@ def visit(reply: str) -> object:
 
 
 def protocol_answer(reply: str) -> object:
-    protocol.read(json.dumps({"text": reply}).encode(), protocol.ReplyAnswer)
+    protocol.read_answer(json.dumps({"text": reply}).encode(), protocol.ReplyAnswer)
     try:
-        return protocol.read(reply.encode("utf-8", "replace"), protocol.ReplyAnswer)
+        return protocol.read_answer(reply.encode("utf-8", "replace"), protocol.ReplyAnswer)
     except AgentError:
         return None
 
@@ -222,32 +223,32 @@ READERS: Final[Mapping[str, Callable[[], Reader]]] = (
             "quotations": lambda reply: contains_nearly(reply, "one two three four five six seven eight nine"),
             "numbers": number,
             "JSON": split_json,
-            "lists": labelled_json,
-            "dates": lambda reply: (dates(reply), hours(reply)),
+            "lists": find_labelled_lists,
+            "dates": lambda reply: (find_dates(reply), find_hours(reply)),
             "settled answers": lambda reply: settled_words(reply, WORDS),
-            "reasons": lambda reply: some([reply, reply]),
+            "reasons": lambda reply: join_some([reply, reply]),
             "needle fates": fate,
             "judges' objects": object_in,
-            "judges' points of ten": lambda reply: rubrics.query("ten", "q", "a", "r").read({"text": reply}),
-            "judges' points of five": lambda reply: rubrics.query("five", "q", "a", "r").read({"text": reply}),
+            "judges' points of ten": lambda reply: rubrics.points_query("ten", "q", "a", "r").read({"text": reply}),
+            "judges' points of five": lambda reply: rubrics.points_query("five", "q", "a", "r").read({"text": reply}),
             "judges' reasons": lambda reply: statement("It is so.", "It is.").read({"holds": True, "why": reply}),
-            "judges' queries": lambda reply: (statement("It is so.", reply).about, rubrics.query("ten", "q", "a", reply).about),
+            "judges' queries": lambda reply: (statement("It is so.", reply).about, rubrics.points_query("ten", "q", "a", reply).about),
             "citations": lambda reply: (
-                [bullets.citations(each) for each in bullets.bullets(reply)],
-                bullets.length(bullets.bullets(reply)),
+                [bullets.find_citations(each) for each in bullets.split_bullets(reply)],
+                bullets.mean_length(bullets.split_bullets(reply)),
             ),
-            "summaries' sentences": lambda reply: alignment(["a fact"], sentences(reply)).about,
+            "summaries' sentences": lambda reply: ask_alignment(["a fact"], split_sentences(reply)).about,
             "key facts": facts,
             "notes as JSON": lambda reply: JsonPad(20, COUNT).update(reply),
             "notes as text": lambda reply: TextPad(20, COUNT).update(reply),
-            "fragments": lambda reply: fragments(0, Turn("a", "Hello.", NOW, reply), COUNT, 20, 4),
-            "cut messages": lambda reply: cut_middle(clean(reply), 20, COUNT),
+            "fragments": lambda reply: split_turn(0, Turn("a", "Hello.", NOW, reply), COUNT, 20, 4),
+            "cut messages": lambda reply: cut_middle(clean_unicode(reply), 20, COUNT),
             "tokens": COUNT,
             "protocol": protocol_answer,
             "errors of servers": server_error,
-            "keys": redacted,
-            "errors": lambda reply: (one_line(ValueError(reply)), journal_text(ValueError(reply)), protocol.printable(reply)),
-            "excerpts": lambda reply: (script_json(Excerpt.of(reply).data()), visible(reply)),
+            "keys": redact,
+            "errors": lambda reply: (one_line(ValueError(reply)), journal_text(ValueError(reply)), protocol.make_printable(reply)),
+            "excerpts": lambda reply: (script_json(Excerpt.of(reply).data()), escape_invisible(reply)),
             "notebook": notebook,
         }.items()
     }
@@ -272,7 +273,7 @@ def seconds(reader: Reader, reply: str, repeats: int = 1) -> float:
     """The CPU seconds that reading takes, the best of some repeats, of a reply that was not read before."""
 
     def read() -> None:
-        parsed.cache_clear()
+        parse_reply.cache_clear()
         reader(reply)
 
     return cpu_seconds(read, repeats)

@@ -24,11 +24,11 @@ import trio
 from longspan.agents.base import AgentError, Usage
 from longspan.agents.memory.guarded_server import LIMITS, Limits
 from longspan.agents.memory.lent import LentModels
-from longspan.agents.memory.ltm.embedders import Embedded, HashEmbedder
+from longspan.agents.memory.ltm.embedders import EmbeddedTexts, HashEmbedder
 from longspan.agents.memory.system import LangChain
 from longspan.agents.memory.turns import Turn
 from longspan.agents.models.core import ChatMessage, Completion, RefusalError, Tool
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 from tests.attack import tried
 
 CHAT: Final[dict[str, Any]] = {"model": "lent", "messages": [{"role": "user", "content": "When does the tide turn?"}]}
@@ -63,7 +63,7 @@ class Paid:
     async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
         return await self.complete(messages)
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         self.calls += 1
         return (await HashEmbedder().embed(texts))._replace(tokens=len(texts))
 
@@ -386,7 +386,7 @@ def test_after_it_is_closed_nothing_is_answered_or_paid(paid: Paid) -> None:
         running.sendall(whole)
         paid.entered.acquire()
         halfway.sendall(whole[:-1])
-        assert redacted(f"it said {key}") == "it said [LONGSPAN_LENT_KEY]"
+        assert redact(f"it said {key}") == "it said [LONGSPAN_LENT_KEY]"
         lent.close()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", at))

@@ -14,16 +14,16 @@ from urllib.parse import urlencode
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from tests.arena.judges import by_sentences, lines
 from tests.attack import sample, tried
 from tests.loopback import Server
+from tests.scenarios.cream.judges import by_sentences, lines
 from tests.scenarios.summhay.test_write import TOPIC, Author
 
 pytestmark = pytest.mark.usefixtures("openai_key")
@@ -77,10 +77,10 @@ def world(tmp_path_factory: pytest.TempPathFactory, server: Server) -> World:
     world = World(folder, server)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("OPENAI_API_KEY", "sk-nothing")
-        suite = load_suite("ltm+summhay").changed(
+        suite = load_suite("ltm+summhay").apply_changes(
             ["summhay.documents=20", "summhay.words=100", "summhay.subtopics=1"], [], ["colours", "jokes", "summhay"], 2
         )
-        (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), world.runs)])
+        (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), world.runs)])
         outcome.folder.rename(world.run)
         assert command("publish", world.run, "--out", folder / "published.json") == 0
         interrupt(RunFolder(world.run))
@@ -115,7 +115,7 @@ def sweep(world: World) -> list[str | Path]:
 
 
 def arena(world: World) -> list[str | Path]:
-    return ["arena", world.folder / "summaries.jsonl", "--judge", world.server.model(), "--out", world.folder / "arena"]
+    return ["cream", "arena", world.folder / "summaries.jsonl", "--judge", world.server.model(), "--out", world.folder / "arena"]
 
 
 def calibrate(world: World) -> list[str | Path]:
@@ -125,14 +125,14 @@ def calibrate(world: World) -> list[str | Path]:
 
 def write(world: World) -> list[str | Path]:
     settings = [part for given in WRITTEN for part in ("--set", given)]
-    return ["write", "summhay", "--writer", world.server.model(), "--out", world.folder / "data", *settings]
+    return ["summhay", "write", "--writer", world.server.model(), "--out", world.folder / "data", *settings]
 
 
 def visit(world: World) -> None:
     """Open every page of the view, follow the run, and send a form."""
-    from longspan.simulator.view.following import LiveRuns
-    from longspan.simulator.view.pages import Pages
-    from longspan.simulator.view.run_list import RunList
+    from longspan.simulator.pages.view.following import LiveRuns
+    from longspan.simulator.pages.view.pages import Pages
+    from longspan.simulator.pages.view.run_list import RunList
 
     async def request(app: Any, path: str, form: bytes = b"", query: str = "") -> None:
         messages = [{"type": "http.request", "body": form, "more_body": False}]
@@ -175,18 +175,18 @@ COMMANDS: Final[dict[str, Callable[[World], Any]]] = {
     "replay": lambda world: command("replay", world.run),
     "replay --agent": lambda world: command("replay", world.run, "--agent", "silent", "--json"),
     "score": lambda world: command("score", world.run),
-    "correct": lambda world: command("correct", world.run, "colours-1", "--score", "1", "--why", "so", "--by", "Ada"),
-    "annotate": lambda world: command("annotate", world.run, "--agreement"),
+    "correct": lambda world: command("score", world.run, "--correct", "colours-1=1", "--why", "so", "--by", "Ada"),
+    "annotate": lambda world: command("summhay", "annotate", world.run, "--agreement"),
     "publish": lambda world: command("publish", world.run, "--out", world.folder / "again.json"),
-    "verify": lambda world: command("verify", world.folder / "published.json", world.run),
+    "verify": lambda world: command("publish", world.run, "--verify", world.folder / "published.json"),
     "compare": lambda world: command("compare", world.runs),
     "plot": lambda world: command("plot", world.run, "--figure", "bars", "--out", world.folder / "bars.svg"),
     "export": lambda world: command("export", world.runs, "--format", "jsonl", "--out", world.folder / "tables"),
     "list runs": lambda world: command("list", "runs", world.runs),
-    "arena": lambda world: command("arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
+    "arena": lambda world: command("cream", "arena", world.runs, "--judge", world.server.model(), "--out", world.folder / "arena"),
     "prune": lambda world: command("prune", world.run, "--pack", "--yes"),
     "prune --replicates": lambda world: command("prune", world.runs, "--replicates", "--yes"),
-    "rerun": lambda world: command("rerun", world.run, "--json"),
+    "rerun": lambda world: command("replay", world.run, "--only-failed", "--json"),
     "view": visit,
 }
 """Every command that takes a run or a folder of runs."""

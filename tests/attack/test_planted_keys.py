@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longspan.simulator.base.keys import FOUND_BY, redacted, redacted_in
+from longspan.simulator.base.keys import FOUND_BY, redact, redact_json
 from tests.attack import tried
 from tests.loopback import Act, Raw, Say, Server, Status, Use
 from tests.loopback.apis import Block
@@ -91,27 +91,27 @@ def test_a_key_is_found_however_it_is_spelled(key: str, before: str, after: str,
     text = before + (once if "base64" in again or "hexadecimal" in again else SPELLINGS[again](once)) + after
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(NAME, key)
-        found = redacted(text)
+        found = redact(text)
         assert f"[{NAME}]" in found
         assert key not in found
-        assert redacted(found) == found, "what is read again is not changed again"
+        assert redact(found) == found, "what is read again is not changed again"
         assert found.startswith(before)
         assert found.endswith(after)
-        assert redacted_in({text: [(text, 1, None)]}) == {found: [[found, 1, None]]}
+        assert redact_json({text: [(text, 1, None)]}) == {found: [[found, 1, None]]}
 
 
 @given(keys.filter(lambda key: len(key) > FOUND_BY), st.integers(FOUND_BY, 60), around)
 def test_the_beginning_of_a_key_is_found_too(key: str, length: int, before: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(NAME, key)
-        assert redacted(before + key[:length]) == f"{before}[{NAME}]"
+        assert redact(before + key[:length]) == f"{before}[{NAME}]"
 
 
 @pytest.mark.parametrize("key", ["k", "test", "0123456", "password", "changeme", "20240101", "LONGSPAN_AGENT_KEY"])
 def test_a_value_that_could_be_ordinary_text_shreds_none(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, key)
     text = f"The key, {key}, is what we test on 20240101: change the password. LONGSPAN_AGENT_KEY"
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 # Whole runs.

@@ -20,14 +20,14 @@ from typing import Any, Final
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.cli import main
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.preflight.pruning import Prunable, knows_code, prunable
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.pruning import Prunable, find_prunable, knows_code
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -42,9 +42,9 @@ JOURNAL: Final = "conversations/main/journal.jsonl"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished replicates of a run with snapshots, an old and a new one, and a run of another seed."""
     out = tmp_path_factory.mktemp("made")
-    suite = load_suite("ltm").changed([], [], ["colours"], 2)
-    plans = [plan(RunSettings(suite=suite, span=2_000, seed=seed, agent="notebook"), out) for seed in (1, 1, 2)]
-    outcomes = trio.run(lambda: play(plans, pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 2)
+    plans = [plan_run(RunSettings(suite=suite, span=2_000, seed=seed, agent="notebook"), out) for seed in (1, 1, 2)]
+    outcomes = trio.run(lambda: play_plans(plans, pages=Report))
     for name, outcome in zip((OLD, NEW, OTHER), outcomes, strict=True):
         assert outcome.error is None
         outcome.folder.rename(out / name)
@@ -203,7 +203,7 @@ def test_of_several_the_newest_that_was_graded_is_kept(runs: Path) -> None:
     shutil.copytree(runs / NEW, runs / "z-copy")  # of the same date: nobody can tell which of the two is needed
     code, said = pruned(runs)
     assert code == 0
-    assert "is of the same date" in said
+    assert "has the same date, so neither is known to be newer" in said
     assert sorted(path.name for path in runs.iterdir()) == [NEW, OTHER, "z-copy"]
 
 
@@ -220,7 +220,7 @@ def test_what_is_needed_is_not_deleted(how: str, runs: Path) -> None:
 
 
 def offered(runs: Path) -> Prunable:
-    found, left = prunable(runs, replicates=True)
+    found, left = find_prunable(runs, replicates=True)
     assert not left
     (old,) = (each for each in found if each.kind == "replicate")
     return old
@@ -314,11 +314,11 @@ def test_what_comes_into_a_run_while_it_is_deleted_stays(runs: Path, monkeypatch
         remove(folder)
 
     monkeypatch.setattr(Path, "rmdir", interrupted)
-    with pytest.raises(LongspanError, match=r"\.old\.pruned: cannot be deleted any further: Directory not empty; move what is in it"):
+    with pytest.raises(LongspanError, match=r"\.old\.pruned: the rest cannot be deleted: Directory not empty; move its content"):
         old.prune()
     assert (runs / ".old.pruned" / "conversations" / "notes.txt").read_text() == "mine"
     monkeypatch.undo()
-    assert ".old.pruned: left alone: it holds what is not longspan's" in pruned(runs)[1]
+    assert ".old.pruned: kept: it contains files that longspan did not write" in pruned(runs)[1]
     (runs / ".old.pruned" / "conversations" / "notes.txt").unlink()
     assert pruned(runs)[0] == 0
     assert sorted(path.name for path in runs.iterdir()) == [NEW, OTHER]
@@ -347,7 +347,7 @@ def test_a_folder_of_somebodys_with_such_a_name_is_left_alone(runs: Path) -> Non
     _written(".photos.pruned", "beach.jpg")(runs)
     (runs / ".link.pruned").symlink_to(runs / OTHER)
     before = {name: content for name, content in content_of(runs).items() if not name.startswith("old/")}
-    assert pruned(runs)[1].count("left alone: it holds what is not longspan's") == 2
+    assert pruned(runs)[1].count("kept: it contains files that longspan did not write") == 2
     assert content_of(runs) == before
     tried("prune: what is needed", 2)
 

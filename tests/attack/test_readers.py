@@ -15,22 +15,22 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from longspan.simulator.archive.run_folder import MANIFEST
 from longspan.simulator.base import plain_yaml
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.files.file_io import hash_file, open_regular, read_packed
+from longspan.simulator.base.files.labels import read_rows
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.base.integers import is_finite, parse_integer
 from longspan.simulator.base.lists import seeds_in
 from longspan.simulator.cli import main
 from longspan.simulator.cli.options import GridOptions
-from longspan.simulator.files.reading import digest, opened, read_packed
-from longspan.simulator.judging.labels import read_rows
+from longspan.simulator.contract.plugins import load_plugin, make_scenario
+from longspan.simulator.journal.run_folder import MANIFEST
+from longspan.simulator.running.sweeps.sweep import read_sweep
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import load, make_scenario
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.sweeps.sweep import read_sweep
 from tests.attack import sample, tried
 
 DEEP: Final = 100_000
@@ -96,13 +96,13 @@ READERS: Final[dict[str, list[str]]] = {
     "questions": ["run", "elitr", "--data", "elitr=.", "--data", "questions=PATH"],
     "topics": ["run", "summhay", "--data", "summhay=PATH"],
     "labels": ["calibrate", "--judge", "openai/gpt-4o", "--labels", "PATH"],
-    "summaries": ["arena", "PATH", "--judge", "openai/gpt-4o"],
-    "published": ["verify", "PATH", "run"],
+    "summaries": ["cream", "arena", "PATH", "--judge", "openai/gpt-4o"],
+    "published": ["publish", "run", "--verify", "PATH"],
     "log": ["import", "goodai-log", "PATH", "--out", "imported"],
-    "goodai": ["reproduce", "goodai-ltm", "PATH"],
-    "recorded counts": ["reproduce", "counting-stars", "PATH"],
-    "responses": ["reproduce", "elitr-bench", "PATH"],
-    "samples": ["reproduce", "summhay", "PATH"],
+    "goodai": ["goodai-ltm", "reproduce", "PATH"],
+    "recorded counts": ["counting-stars", "reproduce", "PATH"],
+    "responses": ["elitr-bench", "reproduce", "PATH"],
+    "samples": ["summhay", "reproduce", "PATH"],
     "model": ["run", "--scenario", "colours", "--agent", "gguf:PATH"],
     "filler of a run": ["replay", "run"],
 }
@@ -195,12 +195,12 @@ def test_the_reader_of_files_names_what_it_does_not_read(kind: str, tmp_path: Pa
         read_packed(path, SMALL, "give another")
     if "gzip" not in kind:
         with pytest.raises(InputError, match="file: "):
-            digest(path)
+            hash_file(path)
     tried("hostile files")
 
 
 def test_a_path_with_a_null_character_is_refused() -> None:
-    for read in (lambda path: read_packed(path, SMALL), digest, lambda path: opened(path).__enter__()):
+    for read in (lambda path: read_packed(path, SMALL), hash_file, lambda path: open_regular(path).__enter__()):
         with pytest.raises(InputError, match="null"):
             read(Path("a\x00b"))
 
@@ -320,11 +320,12 @@ def test_options_read_only_plain_digits(
 def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
     from typer.main import get_command
 
-    from longspan.simulator.cli import app
+    from longspan.simulator.cli import whole_app
 
     found = [
         parameter
-        for command in get_command(app).commands.values()
+        for group in get_command(whole_app()).commands.values()
+        for command in getattr(group, "commands", {"": group}).values()
         for parameter in command.params
         if re.search(r"\bint\b", str(parameter.type_descriptor.annotation))
     ]
@@ -335,8 +336,8 @@ def test_every_whole_number_of_the_command_line_is_read_strictly() -> None:
 
 @pytest.mark.parametrize("group", ["longspan.scenarios", "longspan.agents", "longspan.writers"])
 def test_every_whole_number_has_a_maximum(group: str) -> None:
-    for name in installed(group):
-        loaded = load(group, "plugin", name)
+    for name in find_entry_points(group):
+        loaded = load_plugin(group, "plugin", name)
         model = loaded if group == "longspan.scenarios" else loaded.Options if group == "longspan.agents" else loaded().Settings
         assert list(unlimited(model.model_json_schema())) == [], name
 
@@ -384,10 +385,10 @@ def test_a_manifest_with_thousands_of_digits_is_refused(manifest: dict[str, Any]
 def test_yaml_reads_what_people_mean() -> None:
     text = "a: 7\nb: -7\nc: 1.5\nd: true\ne: 0x10\nf: 1_000\ng: 1:30\nh: 010\ni: +7\nj: 1e3\nk: 0-9\nl: -.5\nm: &x [1]\nn: *x\no: off\n"
     numbers = {"a": 7, "b": -7, "c": 1.5, "d": True, "o": "off", "l": -0.5, "m": [1], "n": [1]}
-    assert plain_yaml.load(text) == numbers | {"e": "0x10", "f": "1_000", "g": "1:30", "h": "010", "i": "+7", "j": "1e3", "k": "0-9"}
+    assert plain_yaml.load_yaml(text) == numbers | {"e": "0x10", "f": "1_000", "g": "1:30", "h": "010", "i": "+7", "j": "1e3", "k": "0-9"}
     for hostile in (LAUGHS, "&a [*a]", "&a {b: *a}", "!!int 0x10", "a: 1\na: 2", "{a: {b: 1, b: 1}}"):
         with pytest.raises((yaml.YAMLError, ValueError)):
-            plain_yaml.load(hostile)
+            plain_yaml.load_yaml(hostile)
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, "7", None])

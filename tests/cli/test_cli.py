@@ -19,13 +19,13 @@ from tests import forked
 from tests.made_runs import made_run
 from tests.sealing import change_json, read_lines, write_lines
 
-from longspan.simulator.analysis.baseline import Fall
 from longspan.simulator.base.fields import option_names
-from longspan.simulator.base.installed import AGENTS, installed
-from longspan.simulator.cli import app, main, run_command
+from longspan.simulator.base.installed import AGENTS, find_entry_points
+from longspan.simulator.cli import main, run_command, whole_app
 from longspan.simulator.cli.options import GridOptions
+from longspan.simulator.contract.plugins import load_plugin
+from longspan.simulator.results.analysis.baseline import Fall
 from longspan.simulator.suite.grid import Grid
-from longspan.simulator.suite.plugins import load
 
 LISTED = {"folder", "suite", "scenarios", "span", "agent", "label", "seed", "created", "finished", "score", "max_score", "cost_usd"}
 
@@ -126,7 +126,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
             "reach, summhay",
         ),
         (["run", "lmt"], "there is no suite 'lmt'; did you mean ltm?"),
-        (["run", "colours"], "there is no suite 'colours', but a scenario: longspan run --scenario colours"),
+        (["run", "colours"], "'colours' is a scenario, not a suite: longspan run --scenario colours"),
         (["run", "nowhere.yaml"], "suite nowhere.yaml: cannot be read"),
         (["run", "broken.yaml"], "suite broken.yaml: not YAML"),
         (["run", "wrong.yaml"], "suite wrong.yaml: scenaros: unknown key; its keys are"),
@@ -136,16 +136,16 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "runs", "nowhere"], "nowhere: folder does not exist"),
         (["show", "nowhere"], "manifest.json: cannot be read"),
-        (["show", "some"], "some holds runs and is none: name one of them, such as some/run"),
+        (["show", "some"], "some is a folder of runs, not a run; name one of them, such as some/run"),
         (["resume", "nowhere"], "manifest.json: cannot be read"),
         (["replay", "nowhere"], "manifest.json: cannot be read"),
         (["score", "nowhere"], "manifest.json: cannot be read"),
         (["publish", "nowhere"], "manifest.json: cannot be read"),
-        (["verify", "nowhere", "nowhere"], "nowhere: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "1", "--why", "so"], "manifest.json: cannot be read"),
-        (["correct", "nowhere", "jokes-1", "--score", "2", "--why", "so"], "--score': must be at most 1"),
+        (["publish", "nowhere", "--verify", "nowhere"], "nowhere: cannot be read"),
+        (["score", "nowhere", "--correct", "jokes-1=1", "--why", "so"], "manifest.json: cannot be read"),
+        (["score", "nowhere", "--correct", "jokes-1=2", "--why", "so"], "score from 0 to 1, such as jokes-2=1"),
         (["check", "--agent", "nobody"], "there is no kind of agent 'nobody'"),
-        (["chat", "--agent", "oracle"], "name another agent"),
+        (["ask", "--agent", "oracle"], "choose another agent"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(
@@ -387,7 +387,7 @@ def test_replay_with_another_agent_plays_the_same_tests(tmp_path: Path) -> None:
 def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> None:
     longspan("run", "--scenario", "colours", "--span", "2k", "--agent", "silent", where=tmp_path)
     run = tmp_path / "runs/ltm-2k-silent-seed0"
-    done = longspan("correct", str(run), "colours-2", "--score", "1", "--why", "It nodded.", "--by", "Ada", where=tmp_path)
+    done = longspan("score", str(run), "--correct", "colours-2=1", "--why", "It nodded.", "--by", "Ada", where=tmp_path)
     assert done.returncode == 0
     result = json.loads((run / "result.json").read_text())
     corrected = next(test for test in result["tests"] if test["id"] == "colours-2")
@@ -396,7 +396,7 @@ def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> N
     report = (run / "report.html").read_text()
     assert "It nodded." in report
     assert "Ada" in report
-    unknown = longspan("correct", str(run), "colours-9", "--score", "1", "--why", "so", where=tmp_path)
+    unknown = longspan("score", str(run), "--correct", "colours-9=1", "--why", "so", where=tmp_path)
     assert unknown.returncode == 2
     assert "has no test 'colours-9'; did you mean colours-3 or colours-2 or colours-1?" in unknown.stderr
 
@@ -426,13 +426,13 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
     assert manifest["nonce"] not in text
     assert "favourite" not in text
     assert '"seed"' not in text
-    good = longspan("verify", "scores.json", run, where=tmp_path)
+    good = longspan("publish", run, "--verify", "scores.json", where=tmp_path)
     assert good.returncode == 0, good.stdout
-    bad = longspan("verify", "scores.json", other, where=tmp_path)
+    bad = longspan("publish", other, "--verify", "scores.json", where=tmp_path)
     assert bad.returncode == 1
     assert "NO  commitment" in bad.stdout
     change_json(tmp_path / "scores.json", lambda content: content.update(score=1.0))
-    forged = longspan("verify", "scores.json", run, where=tmp_path)
+    forged = longspan("publish", run, "--verify", "scores.json", where=tmp_path)
     assert forged.returncode == 1
     assert "NO  scores" in forged.stdout
     taken = longspan("publish", run, "--out", "scores.json", where=tmp_path)
@@ -441,7 +441,7 @@ def test_published_scores_hold_no_words_and_are_tied_to_the_run(tmp_path: Path) 
 
 
 def test_chat_answers_until_an_empty_line(tmp_path: Path) -> None:
-    done = longspan("chat", "--agent", "silent", where=tmp_path, stdin="Hello.\n+2h\nStill there?\n\n")
+    done = longspan("ask", "--agent", "silent", where=tmp_path, stdin="Hello.\n+2h\nStill there?\n\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("OK.") == 2
     assert "[Mon 11:00] you:" in done.stdout
@@ -454,7 +454,7 @@ def test_check_tells_whether_an_agent_is_fit(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "BAD" in done.stdout
     assert "not ready" in done.stdout
-    assert "it is asked" in done.stdout
+    assert "it must answer all filler" in done.stdout
 
 
 def test_a_suite_file_runs_no_code_unless_trusted(tmp_path: Path) -> None:
@@ -489,12 +489,15 @@ def test_the_papers_rules_place_needles_as_the_paper_does(options: dict[str, Any
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (MemoryError(), "the memory is full; play fewer runs or conversations at once, or give smaller files"),
+        (MemoryError(), "out of memory; play fewer runs or conversations concurrently, or pass smaller files"),
         (
             ImportError("libm.so.6: failed to map segment from shared object"),
-            "the memory is full; play fewer",
+            "out of memory; play fewer",
         ),
-        (RecursionError("maximum recursion depth exceeded"), "something is nested too deeply to be read; look for thousands of brackets"),
+        (
+            RecursionError("maximum recursion depth exceeded"),
+            "an input file is nested too deeply; look for thousands of consecutive brackets",
+        ),
         (OSError(ENAMETOOLONG, "File name too long", "x"), "x: cannot be read or written: File name too long"),
         (OSError(ENOSPC, "No space left on device"), "standard output: cannot be read or written: No space left on device"),
     ],
@@ -505,7 +508,7 @@ def test_an_error_of_the_system_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise ExceptionGroup("tasks", [ExceptionGroup("inner", [error])]) if grouped else error
 
-    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan_run", fail)
     monkeypatch.setattr("longspan.simulator.cli.give_up_output", lambda: None)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
@@ -529,7 +532,7 @@ def test_an_interrupt_is_told_in_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("longspan.simulator.running.planning.plan", fail)
+    monkeypatch.setattr("longspan.simulator.running.planning.plan_run", fail)
     with pytest.raises(SystemExit) as exiting:
         main(["run", "--scenario", "colours", "--agent", "silent"])
     assert exiting.value.code == 130
@@ -540,7 +543,7 @@ def test_a_terminal_that_only_knows_ascii_gets_replacements(tmp_path: Path) -> N
     command = "import sys; from longspan.simulator.cli import main; main(sys.argv[1:])"
     arguments = ["run", "--scenario", "colours", "--agent", "silent?ä=ü"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    for given, code in ((["list", "suites"], 0), (arguments, 2), (["chat", "--agent", "python:crème:Brûlée"], 2)):
+    for given, code in ((["list", "suites"], 0), (arguments, 2), (["ask", "--agent", "python:crème:Brûlée"], 2)):
         done = subprocess.run([sys.executable, "-c", command, *given], cwd=tmp_path, env=environment, capture_output=True, check=False)
         assert done.returncode == code, done.stderr
         assert (done.stdout + done.stderr).isascii()
@@ -555,24 +558,58 @@ def test_the_help_begins_with_four_commands_to_start_with(capsys: pytest.Capture
     assert first[0] == "Start here"
     assert re.findall(r"^│ ([a-z]+) ", first[1], re.MULTILINE) == ["run", "check", "show", "compare"]
     assert max(map(len, said.splitlines())) <= 80
-    panels = [name for _, rows in (first, *others) for name in re.findall(r"^│ ([a-z]+) ", rows, re.MULTILINE)]
-    assert sorted(panels) == sorted(commands()), "each command is in one panel"
+    panels = [name for _, rows in (first, *others) for name in re.findall(r"^│ ([a-z-]+) ", rows, re.MULTILINE)]
+    assert sorted(panels) == sorted({name.partition(" ")[0] for name in commands()}), "each command is in one panel"
     assert [option for option in ("--version", "--install-completion", "--show-completion", "--help") if option not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["arena", "runs", "--judge", "openai/gpt-4o"], "longspan cream arena"),
+        (["annotate", "runs/one"], "longspan summhay annotate"),
+        (["write", "summhay", "--writer", "openai/gpt-4o"], "longspan summhay write"),
+        (["reproduce", "cream", "--json"], "longspan cream reproduce"),
+        (["reproduce", "--help"], "longspan BENCHMARK reproduce"),
+    ],
+    ids=" ".join,
+)
+def test_the_old_name_of_a_benchmarks_command_says_the_new_one(old: list[str], new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(old) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch(rf"longspan: {old[0]} is a command of (a benchmark|benchmarks): `{new}`.*\n", told.err), told.err
+
+
+def test_a_benchmark_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["summhay", "--help"]) == 0
+    assert re.findall(r"^│ ([a-z]+) ", capsys.readouterr().out, re.MULTILINE) == ["annotate", "reproduce", "write"]
+    assert run_command(["summhay", "anotate"]) == 2
+    assert "No such command 'anotate'" in capsys.readouterr().err
+
+
+def test_the_help_lists_what_is_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for command, listed in (("import", "goodai-log"), ("calibrate", "statement")):
+        assert run_command([command, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert listed in said
+        assert "{longspan" not in said
 
 
 def test_the_help_says_what_each_option_does() -> None:
     silent = [
         f"{name} {option.opts[0]}" for name, command in commands().items() for option in command.params if not getattr(option, "help", "")
     ]
-    assert len(commands()) > 20
+    assert len(commands()) > 30
     assert silent == []
 
 
 def test_every_option_of_every_kind_of_agent_is_listed_with_its_meaning(capsys: pytest.CaptureFixture[str]) -> None:
-    for kind in installed(AGENTS):
+    for kind in find_entry_points(AGENTS):
         assert run_command(["list", "agents", kind, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert {row["option"] for row in told["options"]} == {*option_names(load(AGENTS, "kind of agent", kind).Options)}, kind
+        assert {row["option"] for row in told["options"]} == {*option_names(load_plugin(AGENTS, "kind of agent", kind).Options)}, kind
         assert [row["option"] for row in told["options"] if not row["meaning"]] == [], kind
 
 
@@ -581,15 +618,20 @@ def test_options_of_an_agent_fit_on_a_narrow_terminal(capsys: pytest.CaptureFixt
     assert run_command(["list", "agents", "mcp"]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
-    assert re.search(r"^│ rounds +│ 10 +│ How often the model may call tools", said, re.MULTILINE)
+    assert re.search(r"^│ rounds +│ 10 +│ The most rounds of tool calls in one turn", said, re.MULTILINE)
     assert said.endswith("Options that are not declared here are the model's.\n")
     assert run_command(["list", "agents", "silent"]) == 0
     assert capsys.readouterr().out == "silent has no options.\n"
 
 
 def commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    """Return every command by its words, those of benchmarks and of `list` too."""
+    top: Any = typer.main.get_command(whole_app())
+    return {
+        f"{name} {inner}".strip(): command
+        for name, group in top.commands.items()
+        for inner, command in getattr(group, "commands", {"": group}).items()
+    }
 
 
 PRINTING = """

@@ -11,8 +11,8 @@ from tests.made_runs import made_run
 
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
-from longspan.simulator.cli.compact import letters, print_compact
-from longspan.simulator.cli.console import Console
+from longspan.simulator.terminal.compact import assign_letters, print_compact
+from longspan.simulator.terminal.console import Console
 
 AGENTS = ("openai/gpt-4o?context=16k", "ltm/openai/gpt-4o?context=16k&memory=json", "notebook", "silent")
 
@@ -45,8 +45,8 @@ def test_columns_that_do_not_fit_come_below_with_the_names_of_their_rows() -> No
 
 
 def test_long_names_get_letters() -> None:
-    assert letters(["oracle", "notebook"]) == {}
-    given = letters([f"openai/model-{number}" for number in range(28)])
+    assert assign_letters(["oracle", "notebook"]) == {}
+    given = assign_letters([f"openai/model-{number}" for number in range(28)])
     table = Table(title="T", columns=["of", "long/name, 3 each"], rows=[["long/name", "0.5"]])
     assert " ".join(printed(table, 40, **{"long/name": "A"})).split() == ["T", "A,", "3", "of", "each", "─" * 8, "A", "0.5"]
     assert [given[f"openai/model-{number}"] for number in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]

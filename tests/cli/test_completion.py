@@ -35,14 +35,25 @@ def completed(line: str, where: Path, shell: str = "bash") -> list[str]:
         ("sweep --js", ["--json"]),
         ("list su", ["suites"]),
         ("show runs/o", ["runs/one", "runs/other"]),
-        ("correct runs/one colours-", ["colours-1", "colours-2"]),
+        ("show runs/one colours-", ["colours-1", "colours-2"]),
         ("show elsewhere/", ["elsewhere/one"]),
+        ("cre", ["cream"]),
+        ("cream ar", ["arena"]),
+        ("cream arena --js", ["--json"]),
+        ("summhay annotate runs/on", ["runs/one"]),
+        ("import good", ["goodai-log"]),
+        ("calibrate --rubric elitr-t", ["elitr-ten"]),
+        ("list schema cream-", ["cream-arena", "cream-reproduce"]),
     ],
 )
 def test_a_shell_is_told_what_may_follow(typed: str, offered: list[str], tmp_path: Path) -> None:
     for folder, name in (("runs", "one"), ("runs", "other"), ("elsewhere", "one")):
         made_run(tmp_path / folder, "silent", lambda scenario, number: 1.0, name=name, scenarios=("colours", "jokes"), tests=2)
     assert completed(f"longspan {typed}", tmp_path) == offered
+
+
+def test_a_command_that_has_moved_completes_like_an_unknown_one_without_a_message(tmp_path: Path) -> None:
+    assert completed("longspan annotate ", tmp_path) == completed("longspan nothing ", tmp_path)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -53,10 +64,10 @@ def test_other_shells_are_told_in_their_own_way(shell: str, tmp_path: Path) -> N
 
 def test_what_is_installed_is_offered() -> None:
     ours = ["beam", "counting-stars", "elitr", "history", "locomo", "longmemeval", "ltm", "memory", "personamem", "reach", "summhay"]
-    assert completion.suites("") == ours
-    assert completion.suites("ltm+e") == ["ltm+elitr"]
-    assert {"notebook", "openai", "python"} <= set(completion.agents(""))
-    assert completion.scenarios("colo") == ["colours"]
+    assert completion.complete_suites("") == ours
+    assert completion.complete_suites("ltm+e") == ["ltm+elitr"]
+    assert {"notebook", "openai", "python"} <= set(completion.complete_agents(""))
+    assert completion.complete_scenarios("colo") == ["colours"]
 
 
 def test_names_that_a_shell_would_take_for_something_else_are_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +76,7 @@ def test_names_that_a_shell_would_take_for_something_else_are_not_offered(tmp_pa
         (tmp_path / "runs" / name).mkdir(parents=True)
         ids = [{"id": name}, {"id": "jokes-1"}, {"id": 3}]
         (tmp_path / "runs" / name / "manifest.json").write_text(json.dumps({"conversations": {"main": ids}}), "utf-8")
-    assert completion.runs("") == ["runs/plain"]
+    assert completion.complete_runs("") == ["runs/plain"]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"conversations": [1]}', '{"conversations": {"main": 3}}', "[" * 100_000])
@@ -74,7 +85,7 @@ def test_a_manifest_that_cannot_be_read_offers_nothing(content: str, tmp_path: P
         params = {"run": tmp_path}  # noqa: RUF012
 
     (tmp_path / "manifest.json").write_text(content, "utf-8")
-    assert completion.tests(Context(), "") == []  # type: ignore[arg-type]
+    assert completion.complete_tests(Context(), "") == []  # type: ignore[arg-type]
 
 
 def test_completing_imports_nothing_heavy() -> None:
@@ -82,4 +93,4 @@ def test_completing_imports_nothing_heavy() -> None:
     given = {"_LONGSPAN_COMPLETE": "complete_bash", "COMP_WORDS": "longspan run --agent o", "COMP_CWORD": "3"}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | given, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["openai", "oracle"]
-    assert set(done.stderr.split()).isdisjoint({"trio", "tiktoken", "jinja2", "numpy", "openai", "longspan.simulator.suite.plugins"})
+    assert set(done.stderr.split()).isdisjoint({"trio", "tiktoken", "jinja2", "numpy", "openai", "longspan.simulator.contract.plugins"})

@@ -11,24 +11,24 @@ import pytest
 import trio
 
 from longspan.agents.base import Message
-from longspan.simulator.cli import progress as progress_module
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress
-from longspan.simulator.cli.standings import duration
-from longspan.simulator.gradebook import run_status
 from longspan.simulator.journal import events
-from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.results.gradebook import run_status
+from longspan.simulator.running.planning import Plan, plan_run
 from longspan.simulator.running.player import RunEvent
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal import progress as progress_module
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.progress import Progress
+from longspan.simulator.terminal.standings import format_duration
 
 HEIGHT, WIDTH = 24, 100
 
 
 def planned(out: Path, runs: int, agent: str = "silent") -> list[Plan]:
-    suite = load_suite("ltm").changed([], [], ["colours", "chapterbreak"], 1)
-    return [plan(RunSettings(suite=suite, span=2000, seed=seed, agent=agent), out) for seed in range(runs)]
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "chapterbreak"], 1)
+    return [plan_run(RunSettings(suite=suite, span=2000, seed=seed, agent=agent), out) for seed in range(runs)]
 
 
 def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
@@ -40,13 +40,13 @@ def frame(out: Path, runs: int, width: int, agent: str = "silent") -> list[str]:
     with Progress(plans, console) as progress:
 
         def heard(event: RunEvent) -> None:
-            progress.heard(event)
+            progress.take_event(event)
             if len(progress.standings) == len(plans) and not frames:
                 with shown.capture() as capture:
                     shown.print(progress.table())
                 frames.append(capture.get())
 
-        trio.run(lambda: play(plans, listener=heard))
+        trio.run(lambda: play_plans(plans, listener=heard))
     return frames[0].rstrip().splitlines()
 
 
@@ -102,7 +102,7 @@ def test_without_a_terminal_progress_is_printed_in_lines(tmp_path: Path) -> None
     console = Console(file=io.StringIO(), width=40)
     plans = planned(tmp_path, 2)
     with Progress(plans, console) as progress:
-        trio.run(lambda: play(plans, listener=progress.heard))
+        trio.run(lambda: play_plans(plans, listener=progress.take_event))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in printed
     assert printed.count(": 1 test to play") == 2
@@ -135,27 +135,27 @@ def test_without_a_terminal_a_long_wait_is_not_silent(tmp_path: Path, monkeypatc
     file = Listening()
     plans = planned(tmp_path, 1, f"python:{__name__}:Waits")
     with Progress(plans, Console(file=file, width=40)) as progress:
-        trio.run(lambda: play(plans, listener=progress.heard))
+        trio.run(lambda: play_plans(plans, listener=progress.take_event))
     assert "0/1 tests, " in file.getvalue(), "it was said while a reply was awaited"
 
 
 def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_status, "MIN_SECONDS", 0)
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 2)
-    plans = [plan(RunSettings(suite=suite, span=4000, agent="silent"), tmp_path)]
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "restaurant"], 2)
+    plans = [plan_run(RunSettings(suite=suite, span=4000, agent="silent"), tmp_path)]
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=HEIGHT)
     shown = Console(file=io.StringIO(), width=80, height=HEIGHT)
     rows: list[str] = []
     with Progress(plans, console) as progress:
 
         def heard(event: RunEvent) -> None:
-            progress.heard(event)
+            progress.take_event(event)
             if isinstance(event.event, events.Reply | events.Close):
                 with shown.capture() as capture:
                     shown.print(progress.table())
                 rows.append(next(line for line in capture.get().splitlines() if "-seed" in line))
 
-        trio.run(lambda: play(plans, listener=heard))
+        trio.run(lambda: play_plans(plans, listener=heard))
     assert all(len(row) <= 80 for row in rows)
     cells = [re.split(r"\s{2,}", row.strip()) for row in rows]
     shares = [int(row[2].removesuffix("%")) for row in cells]
@@ -169,4 +169,4 @@ def test_how_far_a_run_is_and_how_long_it_still_takes(tmp_path: Path, monkeypatc
     ("seconds", "told"), [(0, "0 s"), (59.4, "59 s"), (59.9, "1 min"), (3599, "1.0 h"), (5400, "1.5 h"), (2e5, "2.3 d")]
 )
 def test_a_time_to_wait_is_told_in_its_largest_unit(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+    assert format_duration(seconds) == told

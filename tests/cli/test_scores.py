@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.made_runs import interrupt, made_run
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_outcome, print_outcomes
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.player import Outcome
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_outcome, print_outcomes
 
 SCENARIOS = ("colours", "jokes", "prospective_memory")
 
@@ -46,7 +46,7 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
     (total,) = (line for line in lines if line.startswith("in total"))
     assert total.split()[2:] == (["50%", "[23%,", "77%]", "10%"] if columns > 3 else ["50%", "[23%,", "77%]"])
     assert "cost    $0.2500: agent read 1,000 tokens, wrote 100" in lines
-    at = lines.index("failed  3 of 9 tests, 3 in part")
+    at = lines.index("failed  3 of 9 tests, 3 partial")
     shown = [line.split()[:2] for line in lines[at + 1 : at + 5]]
     wrong = [[f"{scenario}-3", "0%"] for scenario in SCENARIOS]
     assert shown == [*wrong, ["colours-2", "50%"]], "the worst first, and each way to fail once"
@@ -56,7 +56,7 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
 
 def test_an_interval_of_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
     one, isolated = played(tmp_path), played(tmp_path, isolated=True)
-    said = "95% interval: it says nothing about other conversations; more seeds would"
+    said = "95% interval for this one conversation; add seeds to generalise"
     for print_them in (print_outcome, lambda each, on: print_outcomes([each, each], [], on)):
         for outcome, expected in ((one, True), (isolated, False)):
             on, file = console(80)
@@ -92,7 +92,7 @@ def test_several_runs_get_a_line_each_and_how_to_compare_them(tmp_path: Path) ->
     assert lines[0].split() == ["50%", "·", "1.50", "of", "3", "[23%,", "77%]", "10%", "$0.5000", "3", "of", "9", str(outcomes[0].folder)]
     assert lines[2].split()[:5] == ["50%", "·", "1.00", "of", "2"]
     assert lines[3].endswith(f"{outcomes[0].folder} (interrupted)")
-    assert " ".join(lines[4:6]) == "95% interval: it says nothing about other conversations;  more seeds would"
+    assert " ".join(lines[4:6]) == "95% interval for this one conversation; add seeds to  generalise"
     assert lines[6:] == [
         f"resume  longspan resume {outcomes[0].folder}",
         f"compare longspan compare {outcomes[0].folder} {outcomes[1].folder}",
@@ -112,7 +112,7 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     longspan("run", "--scenario", "colours", "--tests", "2", "--agent", "notebook", "--seed", "1")
     run = "runs/ltm-2k-notebook-seed1"
     listed = longspan("show", run).splitlines()
-    assert listed[0].startswith("Too few tests to tell whether it is better than guessing: ")
+    assert listed[0].startswith("Too few tests to compare it with guessing: ")
     assert [line.split()[0] for line in listed[1:4]] == ["ltm", "colours-1", "colours-2"]
     shown = longspan("show", run, "colours-1")
     assert all(len(line) <= 60 for line in shown.splitlines())
@@ -123,7 +123,7 @@ def test_a_test_is_shown_as_it_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     turns = [int(line.split()[1].strip(",")) for line in said]
     assert turns == sorted(turns)
     assert "did you mean colours-1?" in longspan("show", run, "colour-1")
-    assert "runs holds runs and is none: name one of them, such as runs/ltm-2k-notebook-seed1" in longspan("show", "runs")
+    assert "runs is a folder of runs, not a run; name one of them, such as runs/ltm-2k-notebook-seed1" in longspan("show", "runs")
     told = json.loads(longspan("show", run, "colours-1", "--json"))
     assert told.keys() == {"folder", "test", "turns"}
     assert (told["folder"], told["test"]["id"], [turn["turn"] for turn in told["turns"]]) == (run, "colours-1", turns)
@@ -158,7 +158,7 @@ def test_a_runs_worst_tests_are_shown_as_a_page(tmp_path: Path, capsys: pytest.C
         lines = capsys.readouterr().out.splitlines()
         tests = [line.split()[0] for line in lines if line.startswith("  colours-")]
         assert (len(tests), tests[-1]) == (count, "colours-77"), "the worst last"
-        assert (f"164 better ones: longspan show {run} --all" in lines) is not bool(arguments)
+        assert (f"164 more tests with better scores: longspan show {run} --all" in lines) is not bool(arguments)
 
 
 def test_what_a_memory_found_is_shown_with_the_place_of_the_evidence(

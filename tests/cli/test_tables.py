@@ -7,8 +7,8 @@ import io
 import pytest
 
 from longspan.simulator.base.tables import Table
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.printed_tables import print_table
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.printed_tables import print_table
 
 
 def printed(table: Table, width: int = 100) -> list[str]:

@@ -21,16 +21,16 @@ from pydantic import ValidationError
 from tests.made_runs import made_run
 from tests.sealing import change_json
 
-from longspan.simulator.analysis.rows import rows_of
-from longspan.simulator.api.playing import planned
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.cli import main
-from longspan.simulator.cli.run_lines import RunLine, elided, run_lines
 from longspan.simulator.journal.journal_tail import MAX_LINES, JournalTail
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.run_list import RunList, has_results
+from longspan.simulator.results.analysis.rows import rows_of
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.view.run_list import RunList, has_results
+from longspan.simulator.terminal.run_lines import RunLine, elide_names, run_lines
 
 AGENT = """
 class Parrot:
@@ -85,7 +85,7 @@ def test_a_run_tells_its_label_its_date_and_the_commit_of_its_agent(
         assert manifest.created is not None
         assert timedelta(0) <= datetime.now(UTC) - manifest.created + timedelta(seconds=1) < timedelta(hours=1)
     assert "parrot_of_a_repository:Parrot [new prompt] · seed 0" in capsys.readouterr().out
-    (graded,), _ = load([tmp_path / "runs" / f"{base}-new-prompt-seed0"])
+    (graded,), _ = load_runs([tmp_path / "runs" / f"{base}-new-prompt-seed0"])
     assert rows_of("run", graded).tests[0]["label"] == "new prompt"
     assert called("replay", f"runs/{base}-new-prompt-seed0", "--agent", "silent", "--json") == 0
     again = RunFolder(tmp_path / "runs" / "ltm-2k-silent-seed0").manifest
@@ -96,14 +96,14 @@ def test_no_two_long_specs_have_the_same_folder(monkeypatch: pytest.MonkeyPatch)
     options = "&".join(f"header.x{number}=value-{number}" for number in range(6))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
     agents = [f"openai/gpt-4o-mini?base_url=http://127.0.0.1:9/v1&{options}&header.last={last}" for last in ("a", "b")]
-    names = {each.name for each in planned("ltm@2k", agent=agents, scenarios=["colours"], tests=1, label="x" * 40)}
+    names = {each.name for each in plan_runs("ltm@2k", agent=agents, scenarios=["colours"], tests=1, label="x" * 40)}
     assert len(names) == 2
     assert all(len(name) < 200 and name.isascii() for name in names)
 
 
 def test_labels_that_are_not_ascii_have_folders_that_can_be_told_apart() -> None:
     labels = ["größe", "grosse", "日本語", "日本", "größer", "plain", "кот", "кит"]
-    names = {label: planned("ltm@2k", agent="silent", scenarios=["colours"], tests=1, label=label)[0].name for label in labels}
+    names = {label: plan_runs("ltm@2k", agent="silent", scenarios=["colours"], tests=1, label=label)[0].name for label in labels}
     assert len(set(names.values())) == len(labels)
     assert all(re.fullmatch(r"ltm-2k-silent-[A-Za-z0-9.-]+-seed0", name) for name in names.values())
     assert names["plain"] == "ltm-2k-silent-plain-seed0"
@@ -183,7 +183,7 @@ def test_a_list_of_runs_that_is_piped_has_everything_in_full(tmp_path: Path, cap
 
 @given(st.lists(st.text("abc", min_size=1, max_size=40), min_size=1, max_size=8, unique=True), st.integers(1, 50))
 def test_names_are_cut_in_their_middle_only_where_they_stay_distinct(names: list[str], width: int) -> None:
-    found = elided(names, width)
+    found = elide_names(names, width)
     assert len(set(found)) == len(names)
     for name, each in zip(names, found, strict=True):
         start, cut, end = each.partition("…")
@@ -199,7 +199,7 @@ def test_what_is_the_same_in_all_runs_is_said_once_above_them() -> None:
     ]
     lines = list(run_lines([*runs, RunLine("bad", "damaged", why="not a manifest")], 80, now))
     assert lines == [
-        "The same in all: agent notebook, ltm, span 2k, 2 tests each.",
+        "All runs: agent notebook, ltm, span 2k, 2 tests each.",
         "  score  seed         age  note  run",
         "     0%     0        30 s        run0",
         "     1%     1       5 min        run1",
@@ -231,7 +231,7 @@ def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytes
     assert called("prune") == 0
     shown = capsys.readouterr()
     assert files(tmp_path) == before, "without --yes nothing is deleted"
-    assert "runs/linked: left alone: " in shown.err
+    assert "runs/linked: kept: " in shown.err
     assert [line.split(":")[0] for line in shown.out.splitlines()[:-1]] == [
         f"runs/{name}" for name in ("ltm-2k-notebook-seed0", "mine", "newer", "playing")
     ]
@@ -249,7 +249,7 @@ def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytes
     capsys.readouterr()
     assert called("prune", "--replicates", "--yes") == 0
     left = capsys.readouterr().err
-    assert "is a copy of it, so that nobody can tell which is needed" in left, "tests/attack/test_pruning.py has the rest"
+    assert "is a copy of it, so it is unclear which one is needed" in left, "tests/attack/test_pruning.py has the rest"
     assert first.exists()
     assert (first.with_name("mine") / "notes.txt").exists()
     assert len(list(outside.iterdir())) > 0
@@ -270,18 +270,18 @@ def test_failed_tests_are_played_again_as_a_new_run(
     play = ("--scenario", "colours", "--scenario", "shopping", "--tests", "2", "--agent", "notebook", "--label", "one")
     assert called("run", *play, "--json") == 0
     run = tmp_path / "runs" / "ltm-2k-notebook-one-seed0"
-    (graded,), _ = load([run])
+    (graded,), _ = load_runs([run])
     failed = sorted(test.id for test in graded.result.tests if test.score != 1)
     assert 0 < len(failed) < 4
-    assert called("rerun", str(run), "--json") == 0
-    (again,), _ = load([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
+    assert called("replay", str(run), "--only-failed", "--json") == 0
+    (again,), _ = load_runs([tmp_path / "runs" / "ltm-2k-rerun-notebook-one-seed0"])
     assert sorted(test.id for test in again.result.tests) == failed
     assert (again.manifest.parent, again.manifest.label) == (run.name, "one")
     assert called("replay", str(again.folder.path)) == 0
     assert called("resume", str(again.folder.path)) == 0
     assert called("run", *play[:4], "--tests", "1", "--agent", "oracle", "--json") == 0
     capsys.readouterr()
-    assert called("rerun", "runs/ltm-2k-oracle-seed0") == 2
+    assert called("replay", "runs/ltm-2k-oracle-seed0", "--only-failed") == 2
     assert "no test lost points" in capsys.readouterr().err
 
 
@@ -313,7 +313,7 @@ def test_a_run_stops_when_its_time_is_up_and_is_resumed(
     assert "time limit" not in capsys.readouterr().err
     for text in ("0s", "2", "-1h", "1w", "0.1s", "1e9h", "9999999d"):
         assert called(*play, f"--time-limit={text}") == 2
-        assert "expected a length of time from a second to a year, such as 90s" in capsys.readouterr().err
+        assert "expected a duration from a second to a year, such as 90s" in capsys.readouterr().err
 
 
 def test_a_mixed_folder_is_compared_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,7 +377,7 @@ def test_packed_journals_are_read_by_everything(
         ("export", "runs", "--format", "csv", "--out", "tables"),
         ("export", "runs", "--format", "dataset", "--out", "data"),
         ("publish", "runs/ltm-2k-notebook-seed0", "--out", "published.json"),
-        ("verify", "published.json", "runs/ltm-2k-notebook-seed0"),
+        ("publish", "runs/ltm-2k-notebook-seed0", "--verify", "published.json"),
         ("plot", "runs/ltm-2k-notebook-seed0", "--figure", "card", "--out", "card.svg"),
     ):
         assert called(*command) == 0, command
@@ -400,7 +400,7 @@ def test_a_damaged_packed_journal_is_told_in_one_line(
     path = run / "conversations" / "main" / "journal.jsonl.gz"
     path.parent.mkdir(parents=True)
     content = gzip.compress(b'{"seq":0,"type":"begin","sum":"0123456789abcdef"}\n' * 50)
-    monkeypatch.setattr("longspan.simulator.files.packed.MAX_BYTES", 10_000)
+    monkeypatch.setattr("longspan.simulator.base.files.packed.MAX_BYTES", 10_000)
     path.write_bytes(
         {"cut": content[:-9], "not gzip": b"\x1f\x8bnothing", "changed": content, "too large": gzip.compress(bytes(100_000)), "link": b""}[
             damage

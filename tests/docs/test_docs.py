@@ -20,48 +20,35 @@ import typer
 import yaml
 from pydantic import BaseModel
 from scripts import docs_outputs
-from scripts.docs_outputs import DOCS, ROOT, blocks, files
+from scripts.docs_outputs import DOCS, ROOT, blocks, files, page_named
 from tests.conftest import skip
-from tests.environments import Environment, build
+from tests.environments import Environment, build, register
 
 import longspan as longspan_itself
-from longspan.simulator.analysis import contrasts
-from longspan.simulator.analysis.rows import TESTS, TURNS
-from longspan.simulator.archive.run_folder import Correction
-from longspan.simulator.cli import app
+from longspan.simulator.cli import whole_app
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.contract.scenario import Skill
 from longspan.simulator.contract.script import Line, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.exchange.dataset import EXPECTED, MESSAGES
 from longspan.simulator.journal import events
-from longspan.simulator.journal.experiment import Experiment
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import Correction
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.memory_losses import COUNTS
-from longspan.simulator.measures.shown import MEAN, MOST
-from longspan.simulator.measures.stages import COLUMNS as MEMORY_COLUMNS
-from longspan.simulator.report.comparison_tables import COMMON_COLUMNS
-from longspan.simulator.report.figures import FIGURES
+from longspan.simulator.pages.report.comparison_tables import COMMON_COLUMNS
+from longspan.simulator.pages.report.figures import FIGURES
+from longspan.simulator.results.analysis import contrasts
+from longspan.simulator.results.analysis.rows import TESTS, TURNS
 from longspan.simulator.results.effects import Effect, TestEffect
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.results.measures.memory_losses import COUNTS
+from longspan.simulator.results.measures.prompt_sizes import MEAN, MOST
+from longspan.simulator.results.measures.stages import COLUMNS as MEMORY_COLUMNS
+from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import Meaning, MemoryResult, Result, ScenarioResult, StageResult, TestResult
+from longspan.simulator.running.dataset import EXPECTED, MESSAGES
+from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 from longspan.simulator.suite.suite import Suite
-
-
-def entry_points(project: dict[str, Any], site: Path) -> None:
-    """Make a project's entry points known to a Python that has `site` on its path, as an installation would."""
-    folder = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n", "utf-8")
-    lines = [
-        line
-        for group, points in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in points.items()))
-    ]
-    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +93,13 @@ def results(folder: Path, *path: Path, arguments: Iterable[str]) -> list[dict[st
 
 # Commands.
 
-ROOT_COMMAND: Any = typer.main.get_command(app)
-COMMANDS: dict[str, Any] = dict(ROOT_COMMAND.commands)
+ROOT_COMMAND: Any = typer.main.get_command(whole_app())
+COMMANDS: dict[str, Any] = {
+    f"{name} {inner}".strip(): command
+    for name, group in ROOT_COMMAND.commands.items()
+    for inner, command in getattr(group, "commands", {"": group}).items()
+}
+"""The commands by their words, those of benchmarks and of `list` too."""
 
 OF_OTHERS = set(
     "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
@@ -131,14 +123,14 @@ def test_commands_print_what_is_shown(page: Path, workshop: Path, driver: docs_o
 def test_a_program_is_shown_the_virtual_time(workshop: Path, site: Path) -> None:
     if not list(Path("/usr/lib").glob("*/faketime/libfaketime.so.1")):
         skip("libfaketime is not installed: on Debian, apt install libfaketime")
-    (block,) = (block for block in blocks(DOCS / "connecting.md") if "faketime=true" in block.text)
+    (block,) = (block for block in blocks(DOCS / "guides" / "connecting.md") if "faketime=true" in block.text)
     command, _, printed = block.text.removeprefix("$ ").partition("\n")
     done = subprocess.run(["bash", "-c", command], cwd=workshop, env=environment(site), capture_output=True, text=True, check=True)
     assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
 
 
 def test_code_imports_of_longspan_what_is_public_and_nothing_else() -> None:
-    pages = {page.name: page.read_text("utf-8") for page in [*DOCS.glob("*.md"), ROOT / "README.md"]}
+    pages = {page.name: page.read_text("utf-8") for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]}
     code = {name: "".join(re.findall(r"^```(?:python|diff)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)) for name, text in pages.items()}
     imports = [
         (page, line) for page, text in code.items() for line in re.findall(r"^[+-]?\s*((?:from|import) longspan\b.*)$", text, re.MULTILINE)
@@ -174,8 +166,8 @@ def test_every_key_of_a_contrast_is_described() -> None:
         ("ask", "debugging.md", "Asking a turn again"),
         ("compare", "comparing.md", "Comparing"),
         ("plot", "comparing.md", "Figures"),
-        ("export", "comparing.md", "Export"),
-        ("arena", "arena.md", "Options"),
+        ("export", "exports.md", "Export"),
+        ("cream arena", "arena.md", "Options"),
     ],
 )
 def test_a_table_of_options_has_every_option_and_no_other(command: str, page: str, heading: str) -> None:
@@ -185,15 +177,19 @@ def test_a_table_of_options_has_every_option_and_no_other(command: str, page: st
 
 def test_pages_name_no_option_that_there_is_not() -> None:
     known = {"--help"}.union(OF_OTHERS, options(ROOT_COMMAND), *map(options, COMMANDS.values()))
-    of_others = {DOCS / "performance.md", DOCS / "results.md"}  # they name options of the benchmarks and of a script
-    pages = {ROOT / "README.md", *DOCS.glob("*.md")} - of_others
+    of_others = {
+        DOCS / "internals" / "performance.md",
+        DOCS / "reference" / "results.md",
+        DOCS / "reference" / "stability.md",
+    }  # they name options of the benchmarks, of a script, and of earlier releases
+    pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - of_others
     named = {(page.name, name) for page in pages for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8"))}
     assert len(named) > 100
     assert sorted((page, name) for page, name in named if name not in known and not name.startswith("--longspan")) == []
 
 
 def test_every_command_is_described() -> None:
-    text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
+    text = "".join(page.read_text("utf-8") for page in DOCS.rglob("*.md"))
     assert [name for name in COMMANDS if f"longspan {name}" not in text] == []
 
 
@@ -228,13 +224,13 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "lending-kit"
     found = files()
     project = tomllib.loads(found["pyproject.toml"].content)["project"]
-    entry_points(project, folder)
+    register(project, folder)
     (folder / "lending_kit").mkdir()
     (folder / "lending_kit" / "__init__.py").touch()
     for path, block in found.items():
         if path.startswith("lending_kit/"):
             (folder / path).write_text(block.content, "utf-8")
-    (changes,) = (block for block in blocks(DOCS / "scenarios.md") if block.language == "diff")
+    (changes,) = (block for block in blocks(DOCS / "guides" / "scenarios.md") if block.language == "diff")
     assert changes.file is not None
     (folder / changes.file).write_text(patched(found["lending.py"].content, changes.text), "utf-8")
     return folder
@@ -279,7 +275,7 @@ def test_the_example_of_a_project_with_pytest_is_installed_and_passes_as_its_rea
     for program in ("pip", "pytest"):  # linked packages have no scripts
         (made.bin / program).write_text(f'#!/bin/sh\nexec {made.python} -m {program} "$@"\n', "utf-8")
         (made.bin / program).chmod(0o755)
-    (block,) = (block for block in blocks(DOCS / "ci.md") if block.language == "python")
+    (block,) = (block for block in blocks(DOCS / "guides" / "ci.md") if block.language == "python")
     (project / "test_page.py").write_text(block.text, "utf-8")
     venv, wheel, install, test, each, recording = readme(project)
     assert venv == "python3 -m venv .venv"
@@ -303,21 +299,21 @@ def readme(project: Path) -> list[str]:
 
 
 def recorded() -> str:
-    """The command of docs/ci.md that records a baseline."""
-    (line,) = re.findall(r"^longspan run .*--out baseline$", (DOCS / "ci.md").read_text("utf-8"), re.MULTILINE)
+    """The command of docs/guides/ci.md that records a baseline."""
+    (line,) = re.findall(r"^longspan run .*--out baseline$", (DOCS / "guides" / "ci.md").read_text("utf-8"), re.MULTILINE)
     return str(line)
 
 
 def scripted() -> tuple[list[dict[str, str]], list[str]]:
-    """The variables of both examples of docs/ci.md, and the commands that both run."""
-    github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "ci.md") if block.language == "yaml")
+    """The variables of both examples of docs/guides/ci.md, and the commands that both run."""
+    github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "guides" / "ci.md") if block.language == "yaml")
     steps = [str(step["run"]) for step in github["jobs"]["memory"]["steps"] if "run" in step]
     assert steps == gitlab["memory"]["script"]
     return [github["jobs"]["memory"]["env"], gitlab["memory"]["variables"]], steps
 
 
 def test_every_parameter_of_check_and_option_of_pytest_is_described() -> None:
-    cells = first_cells((DOCS / "ci.md").read_text("utf-8"))
+    cells = first_cells((DOCS / "guides" / "ci.md").read_text("utf-8"))
     parameters = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert {*inspect.signature(longspan_itself.check).parameters} - {"agent", "settings"} <= parameters
     plugin = (ROOT / "simulator" / "api" / "pytest_plugin.py").read_text("utf-8")
@@ -341,7 +337,7 @@ def journal(folder: Path) -> list[events.Event]:
 
 def section(name: str, heading: str) -> str:
     """The text under a heading, down to the next, without code blocks."""
-    parts = re.split(r"^#+ (.*)$", prose(DOCS / name), flags=re.MULTILINE)
+    parts = re.split(r"^#+ (.*)$", prose(page_named(name)), flags=re.MULTILINE)
     return parts[parts.index(heading) + 1]
 
 
@@ -378,7 +374,7 @@ def test_every_field_of_an_event_is_described(event: type[BaseModel]) -> None:
 
 
 def test_there_is_a_section_for_every_event_and_for_no_other() -> None:
-    headings = re.findall(r"^### `(\w+)`$", prose(DOCS / "journal.md"), re.MULTILINE)
+    headings = re.findall(r"^### `(\w+)`$", prose(DOCS / "reference" / "journal.md"), re.MULTILINE)
     assert sorted(headings) == sorted(kind(event) for event in EVENTS)
 
 
@@ -401,17 +397,17 @@ def test_every_field_of_a_file_is_described(model: type[BaseModel], heading: str
 
 
 @pytest.mark.parametrize(
-    ("columns", "heading"),
+    ("columns", "page", "heading"),
     [
-        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *COUNTS), "Columns of the CSV"),
-        ((*MESSAGES, *EXPECTED), "To play elsewhere"),
-        (TESTS, "The table of tests"),
-        (TURNS, "The table of turns"),
-        (FIGURES, "Figures"),
+        ((*COMMON_COLUMNS, *MEMORY_COLUMNS, "context", MEAN, MOST, *COUNTS), "exports.md", "Columns of the CSV"),
+        ((*MESSAGES, *EXPECTED), "exports.md", "To play elsewhere"),
+        (TESTS, "exports.md", "The table of tests"),
+        (TURNS, "exports.md", "The table of turns"),
+        (FIGURES, "comparing.md", "Figures"),
     ],
 )
-def test_every_column_and_figure_is_described(columns: Iterable[str], heading: str) -> None:
-    assert documented(section("comparing.md", heading)) == list(columns)
+def test_every_column_and_figure_is_described(columns: Iterable[str], page: str, heading: str) -> None:
+    assert documented(section(page, heading)) == list(columns)
 
 
 def names_of(model: type[Any]) -> list[str]:
@@ -487,7 +483,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-PAGES = [*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runs/README.md"))]
+PAGES = [*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runs/README.md"))]
 
 
 @pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,4 +1,4 @@
-"""docs/python.md and the notebook beside it, run as their readers would."""
+"""docs/guides/python.md and the notebook beside it, run as their readers would."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.threads import asyncio_run, in_thread
 import longspan
 from longspan.simulator.api.results import SCORES
 
-PAGE = DOCS / "python.md"
+PAGE = DOCS / "guides" / "python.md"
 
 
 def test_the_pages_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,9 @@ def test_the_pages_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
 
 def test_the_notebooks_cells_run_where_a_loop_is_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    cells = [cell["source"] for cell in json.loads((DOCS / "python.ipynb").read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    cells = [
+        cell["source"] for cell in json.loads((DOCS / "guides" / "python.ipynb").read_text("utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
     names: dict[str, Any] = {}
     shown = []
 

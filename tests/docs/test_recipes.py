@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scripts.docs_outputs import page_named
 from tests import forked
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 
 def block(page: str, name: str) -> str:
     """Return the block of a page that begins with a file's name."""
-    text = (DOCS / page).read_text("utf-8")
+    text = page_named(page).read_text("utf-8")
     (found,) = re.findall(rf"^```\w+\n((?:#|//) {re.escape(name)}\n.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return str(found)
 
@@ -25,7 +24,7 @@ def test_the_recipes_are_there_with_the_versions_that_they_were_tried_with() -> 
     for page, name in (("python.md", "log_to_mlflow.py"), ("python.md", "log_to_wandb.py"), ("connecting.md", "fastapi_agent.py")):
         compile(block(page, name), name, "exec")
     assert "createInterface" in block("connecting.md", "agent.mjs")
-    tried = re.findall(r"Tried with (.*)", "".join((DOCS / page).read_text("utf-8") for page in ("python.md", "connecting.md")))
+    tried = re.findall(r"Tried with (.*)", "".join(page_named(page).read_text("utf-8") for page in ("python.md", "connecting.md")))
     assert len(tried) == 3
     assert all(re.search(r"\d+\.\d+", each) for each in tried)
 

@@ -1,4 +1,4 @@
-"""docs/reproduction.md tells what the commands find: a script writes it, and every table and figure of the papers has a row."""
+"""docs/reference/reproduction.md tells what the commands find: a script writes it, and every table and figure of the papers has a row."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from scripts import reproduction
 from tests.conftest import PEER_DATA, skip
 
-from longspan.scenarios.elitr.marks import shown
-from longspan.simulator.exchange.papers import paper
+from longspan.scenarios.elitr.marks import format_figure
+from longspan.simulator.results.papers import find_paper
 
-PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "reproduction.md"
 
 ITEMS = {
     "GoodAI: the LTM benchmark": (5, 1),
@@ -63,12 +63,12 @@ def data() -> Path:
 
 @pytest.mark.parametrize("page", reproduction.PAGES)
 def test_the_pages_are_what_the_command_writes(data: Path, page: str) -> None:
-    assert (PAGE.parent / page).read_text("utf-8") == reproduction.pages(data)[page], "python scripts/reproduction.py DATA docs"
+    assert (PAGE.parent / page).read_text("utf-8") == reproduction.pages(data)[page], "python scripts/reproduction.py DATA docs/reference"
 
 
 def test_the_guides_figures_of_counting_stars_are_those_of_the_command(data: Path) -> None:
     text = " ".join((PAGE.parent / "counting-stars.md").read_text("utf-8").split())
-    found = paper("counting-stars")([data / "counting-stars" / "stone_kimi_32_16.txt.gz"], "paper").tables
+    found = find_paper("counting-stars")([data / "counting-stars" / "stone_kimi_32_16.txt.gz"], "paper").tables
     (raw,), (middle, tail) = found[0].rows, found[-1].rows
     there, elsewhere, p = float(tail[1]), float(tail[2]), float(tail[-1])
     assert f"{raw[2].replace('/', ' of ')} stars are in the answers: {raw[3]}" in text
@@ -89,6 +89,6 @@ def test_what_the_page_says_is_reproduced_comes_out_as_printed(data: Path) -> No
     assert [cell.ours for cell in elitr.of("table1")] == [cell.published for cell in elitr.of("table1")]
     dev = [cell for cell in elitr.of("table2") if cell.published is not None]
     assert len(dev) == 25
-    assert [shown(cell.ours or 0) for cell in dev] == [f"{cell.published:.2f}" for cell in dev]
+    assert [format_figure(cell.ours or 0) for cell in dev] == [f"{cell.published:.2f}" for cell in dev]
     (stars,) = reproduction.Found("counting-stars", [data / "counting-stars" / "stone_kimi_32_16.txt.gz"]).of("raw", "membership")
     assert round(stars.ours or 0, 3) == stars.published

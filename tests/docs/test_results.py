@@ -10,9 +10,9 @@ from scripts.results import AGENTS, PARTS, Key, key_of, spec, sweep, tables
 from tests.tiny_gguf import write_model
 
 import longspan
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
-from longspan.simulator.sweeps.sweep import plans_of, read_sweep
+from longspan.simulator.running.sweeps.sweep import plans_of, read_sweep
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 def test_the_documentation_shows_every_picture_that_the_script_makes_and_no_other() -> None:
     shown = {
         name
-        for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-        for name in re.findall(r"[(\"](?:docs/)?pictures/([^)\"]*)[)\"]", page.read_text("utf-8"))
+        for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+        for name in re.findall(r"[(\"](?:docs/|\.\./)?pictures/([^)\"]*)[)\"]", page.read_text("utf-8"))
     }
     assert shown == PICTURES.keys()
     assert {path.name for path in FOLDER.iterdir()} == PICTURES.keys()

@@ -23,16 +23,16 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, resume
-from longspan.simulator.running.scoring import score
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
+from longspan.simulator.running.scoring import score_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 from tests.forked import PROCESSES
 from tests.halfway import halfway, killed_at
 from tests.sealing import nameless
@@ -47,14 +47,14 @@ Whole = Callable[..., list[dict[str, Any]]]
 
 
 def planned(out: Path, agent: str, span: int, tests: int = 3) -> Plan:
-    suite = load_suite("ltm").changed([], [], [], tests)
-    return plan(RunSettings(suite=suite, span=span, seed=5, agent=AGENTS.get(agent, agent)), out)
+    suite = load_suite("ltm").apply_changes([], [], [], tests)
+    return plan_run(RunSettings(suite=suite, span=span, seed=5, agent=AGENTS.get(agent, agent)), out)
 
 
 def begin(out: Path, agent: str, span: int, tests: int, kill_at: int | None) -> None:
     """Play a run in a child process, which kills itself halfway through writing an event, or is killed by its parent."""
     with killed_at(kill_at):
-        trio.run(lambda: play([planned(out, agent, span, tests)]))
+        trio.run(lambda: play_plans([planned(out, agent, span, tests)]))
 
 
 def entries(run: RunFolder) -> list[dict[str, Any]]:
@@ -78,7 +78,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     def of(agent: str, span: int, tests: int = 3) -> list[dict[str, Any]]:
         if (agent, span, tests) not in known:
             out = tmp_path_factory.mktemp("whole")
-            trio.run(lambda: play([planned(out, agent, span, tests)]))
+            trio.run(lambda: play_plans([planned(out, agent, span, tests)]))
             known[agent, span, tests] = entries(only(out))
         return known[agent, span, tests]
 
@@ -97,8 +97,8 @@ def crash(out: Path, agent: str, span: int, tests: int = 3, *, kill_at: int | No
 
 def survives(out: Path, agent: str) -> list[dict[str, Any]]:
     run = only(out)
-    admit(run.path, run.manifest, trust=True)
-    outcome = trio.run(lambda: resume(run, AGENTS.get(agent, agent)))
+    admit_manifest(run.path, run.manifest, trust=True)
+    outcome = trio.run(lambda: resume_run(run, AGENTS.get(agent, agent)))
     assert outcome.error is None
     return entries(run)
 
@@ -132,7 +132,7 @@ def test_what_a_kill_at_an_event_leaves_is_resumed_to_the_same_journal(tmp_path:
             shutil.copytree(tmp_path / "whole", tmp_path / str(written))
 
     with halfway(copy):
-        trio.run(lambda: play([planned(tmp_path / "whole", "Keeper", 2_000, tests)]))
+        trio.run(lambda: play_plans([planned(tmp_path / "whole", "Keeper", 2_000, tests)]))
     for place in sorted(places):
         assert survives(tmp_path / str(place), "Keeper") == expected, f"killed at event {place}"
 
@@ -179,7 +179,7 @@ def test_a_run_killed_repeatedly_finishes(tmp_path: Path, whole: Whole) -> None:
 def resume_and_die(path: Path, events: int) -> None:
     """Resume a run in a child process, which kills itself after some new events."""
     with killed_at(events):
-        trio.run(lambda: resume(RunFolder(path), AGENTS["Keeper"]))
+        trio.run(lambda: resume_run(RunFolder(path), AGENTS["Keeper"]))
 
 
 def test_a_turn_that_may_have_been_sent_twice_is_marked(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_turn_that_may_have_been_sent_twice_is_marked(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_last_line_is_cut_off(tmp_path: Path) -> None:
-    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    trio.run(lambda: play_plans([planned(tmp_path, "Keeper", 2_000, tests=1)]))
     run = only(tmp_path)
     path = run.journal("main")
     content = path.read_bytes()
@@ -217,11 +217,11 @@ def test_after_a_damaged_snapshot_the_one_before_is_used(tmp_path: Path, whole: 
 
 
 def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
-    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    trio.run(lambda: play_plans([planned(tmp_path, "Keeper", 2_000, tests=1)]))
     run = only(tmp_path)
     with run.lock(), pytest.raises(InputError, match="another process is playing this run"):
-        trio.run(lambda: resume(RunFolder(run.path), AGENTS["Keeper"]))
-    assert trio.run(lambda: resume(run, AGENTS["Keeper"])).error is None
+        trio.run(lambda: resume_run(RunFolder(run.path), AGENTS["Keeper"]))
+    assert trio.run(lambda: resume_run(run, AGENTS["Keeper"])).error is None
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def test_a_signal_stops_a_run_after_a_complete_turn_and_says_how_to_resume(
 
 
 def test_a_process_left_behind_by_the_agent_does_not_lock_the_run(tmp_path: Path) -> None:
-    trio.run(lambda: play([planned(tmp_path, "Keeper", 2_000, tests=1)]))
+    trio.run(lambda: play_plans([planned(tmp_path, "Keeper", 2_000, tests=1)]))
     run = only(tmp_path)
     reader, writer = os.pipe()
     with run.lock():
@@ -278,14 +278,14 @@ def test_a_process_left_behind_by_the_agent_does_not_lock_the_run(tmp_path: Path
 
 
 def test_nothing_is_written_through_links_in_an_untrusted_run(tmp_path: Path) -> None:
-    trio.run(lambda: play([planned(tmp_path / "runs", "Keeper", 2_000, tests=1)]))
+    trio.run(lambda: play_plans([planned(tmp_path / "runs", "Keeper", 2_000, tests=1)]))
     run = only(tmp_path / "runs")
     mine = tmp_path / "mine.txt"
     mine.write_text("mine\n")
     (run.path / ".result.json.partial").symlink_to(mine)
-    score(run)
+    score_run(run)
     (run.path / "grades.jsonl").unlink()
     (run.path / "grades.jsonl").symlink_to(mine)
     with pytest.raises(JournalError):
-        score(run)
+        score_run(run)
     assert mine.read_text() == "mine\n"

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import MANIFEST, RunFolder
 from longspan.simulator.base.errors import LongspanError
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.journal.run_folder import MANIFEST, RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.sealing import nameless
@@ -26,8 +26,8 @@ AGENT = "python:tests.durability.agents:Keeper"
 
 
 def planned(out: Path) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant"], 1)
-    return plan(RunSettings(suite=suite, span=2_000, seed=1, agent=AGENT), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "restaurant"], 1)
+    return plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent=AGENT), out)
 
 
 class Disk:
@@ -70,7 +70,7 @@ class Disk:
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "open", breaking(Path.open))
-            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.files.folders.open_file
+            patch.setattr(builtins, "open", breaking(open))  # longspan.simulator.base.files.folders.open_file
             patch.setattr(os, "fsync", step(synced))
             patch.setattr(Path, "replace", step(replaced))
             patch.setattr(Path, "rename", step(renamed))
@@ -113,7 +113,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
     whole = tmp_path / "whole"
     disk = Disk(whole, None, errno.EIO)
     with disk.installed(monkeypatch):
-        trio.run(lambda: play([planned(whole)], pages=Report))
+        trio.run(lambda: play_plans([planned(whole)], pages=Report))
     (path,) = whole.iterdir()
     expected = entries(RunFolder(path))
     assert disk.count > 60
@@ -122,7 +122,7 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
         out = tmp_path / f"broken-{broken}"
         with Disk(out, broken, (errno.ENOSPC, errno.EIO)[broken % 2]).installed(monkeypatch):
             try:
-                (outcome,) = trio.run(lambda out=out: play([planned(out)], pages=Report))
+                (outcome,) = trio.run(lambda out=out: play_plans([planned(out)], pages=Report))
                 failed += outcome.error is not None
             except LongspanError:
                 failed += 1
@@ -133,15 +133,15 @@ def test_whichever_write_fails_the_run_can_be_read_and_resumed(tmp_path: Path, m
             run.transcripts()
             run.grades()
             run.incidents()
-            assert trio.run(lambda run=run: resume(run, AGENT, pages=Report)).error is None
+            assert trio.run(lambda run=run: resume_run(run, AGENT, pages=Report)).error is None
             assert entries(run) == expected, f"write {broken} failed"
-            assert trio.run(lambda run=run: replay(run)).tests
+            assert trio.run(lambda run=run: replay_run(run)).tests
     assert failed > 0.9 * disk.count
 
 
 def test_a_full_disk_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Disk(tmp_path, 8, errno.ENOSPC).installed(monkeypatch):
-        (outcome,) = trio.run(lambda: play([planned(tmp_path)]))
+        (outcome,) = trio.run(lambda: play_plans([planned(tmp_path)]))
     assert "No space left on device" in str(outcome.error)
     assert "\n" not in str(outcome.error)
     assert str(tmp_path) in str(outcome.error)

@@ -14,7 +14,7 @@ import trio
 
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import play_plans
 from tests.durability.test_crash import SHARE, entries, only, planned, survives
 from tests.halfway import halfway
 from tests.loopback import Server
@@ -54,7 +54,7 @@ def whole(spec: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(out, out.parent / str(written))
 
     with halfway(copy):
-        (outcome,) = trio.run(lambda: play([planned(out, spec, SPAN, 1)]))
+        (outcome,) = trio.run(lambda: play_plans([planned(out, spec, SPAN, 1)]))
     assert outcome.error is None
     return out
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import play_plans
 from tests.durability.test_crash import crash, entries, only, planned, survives
 from tests.loopback import Act, Say, Server, Use
 from tests.loopback.apis import Block
@@ -53,7 +53,7 @@ def comparable(journal: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kept", SERVERS)
 def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(kept: str, server: Server, tmp_path: Path) -> None:
     agent = spec(server, SERVERS[kept])
-    (outcome,) = trio.run(lambda: play([planned(tmp_path / "whole", agent, SPAN, 1)]))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path / "whole", agent, SPAN, 1)]))
     assert outcome.error is None
     expected = comparable(entries(only(tmp_path / "whole")))
     assert sum(len(entry.get("trace", {}).get("read", [])) for entry in expected) > 20, "what was stored is found"

@@ -13,16 +13,16 @@ import pytest
 import trio
 
 from longspan.agents.memory.agent import AnsweringAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal.events import Event, Snapshot
 from longspan.simulator.journal.journal import Journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.running.planning import Plan, plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 from tests.agents.memories import Answering
 from tests.agents.test_memory_kinds import KINDS
 from tests.durability.test_crash import SHARE, entries, only, planned, survives
@@ -50,7 +50,7 @@ def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(name: str, tmp_
                 shutil.copytree(tmp_path / "whole", copies[-1])
 
         with halfway(copy):
-            trio.run(lambda: play([planned(tmp_path / "whole", agent, SPAN, 1)]))
+            trio.run(lambda: play_plans([planned(tmp_path / "whole", agent, SPAN, 1)]))
         expected = entries(only(tmp_path / "whole"))
         assert len(expected) >= EVENTS
         assert len(copies) >= len(places)
@@ -65,24 +65,24 @@ HISTORY = Suite(name="diary", tests=1, scenarios={"python:tests.diary:Diary": {"
 
 
 def history(out: Path, agent: str) -> Plan:
-    return plan(RunSettings(suite=HISTORY, span=2_000, seed=4, agent=agent), out)
+    return plan_run(RunSettings(suite=HISTORY, span=2_000, seed=4, agent=agent), out)
 
 
 def with_nights(out: Path, agent: str) -> Plan:
-    suite = load_suite("memory").changed([], [], ["forget"], 1)
-    return plan(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, nights=3), out)
+    suite = load_suite("memory").apply_changes([], [], ["forget"], 1)
+    return plan_run(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, nights=3), out)
 
 
 def with_experiments(out: Path, agent: str) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    return plan(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, twins=1, lesion=500), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    return plan_run(RunSettings(suite=suite, span=2_000, seed=4, agent=agent, twins=1, lesion=500), out)
 
 
 def told(run: RunFolder, outcome: Outcome) -> dict[str, Any]:
     """Return all that a run tells: its journals and its results, without what the clock measured, and its snapshots' events."""
     assert outcome.error is None
     assert outcome.result is not None
-    assert trio.run(replay, run).costs == outcome.result.costs
+    assert trio.run(replay_run, run).costs == outcome.result.costs
     assert (spending := outcome.result.spending) is not None
     once = sum(part.cost_usd or 0 for part in outcome.result.costs.values())
     assert spending.known_usd - spending.again_usd >= once - 1e-9, "what the journals tell is in the record too"
@@ -121,8 +121,8 @@ def killed(out: Path, go: Callable[[], Outcome], places: dict[int, Path]) -> tup
 
 def resumed(out: Path) -> Outcome:
     run = only(out)
-    admit(run.path, run.manifest, trust=True)
-    return trio.run(lambda: resume(run, run.manifest.agent))
+    admit_manifest(run.path, run.manifest, trust=True)
+    return trio.run(lambda: resume_run(run, run.manifest.agent))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_what_a_memory_took_is_told_once_however_often_it_is_killed(
     if not rewinds:
         monkeypatch.setattr(AnsweringAgent, "rewinds", False)
     agent, whole = BILLING.format(memory, batch), tmp_path / "whole"
-    outcome, length = killed(whole, lambda: trio.run(lambda: play([planned(whole, agent)]))[0], {})
+    outcome, length = killed(whole, lambda: trio.run(lambda: play_plans([planned(whole, agent)]))[0], {})
     expected = told(only(whole), outcome)
     assert expected["result"]["costs"]["memory"]["cost_usd"] > 0
     if planned is history:
@@ -156,7 +156,7 @@ def test_what_a_memory_took_is_told_once_however_often_it_is_killed(
     for chain in range(2 if SHARE < 1 else 40):
         half, out = length // 2, tmp_path / f"{chain}-0"
         at = random.randrange(1, half) + chain % 2 * half
-        go: Callable[[], Outcome] = lambda: trio.run(lambda: play([planned(tmp_path / f"{chain}", agent)]))[0]  # noqa: B023, E731
+        go: Callable[[], Outcome] = lambda: trio.run(lambda: play_plans([planned(tmp_path / f"{chain}", agent)]))[0]  # noqa: B023, E731
         killed(tmp_path / f"{chain}", go, {at: out})
         for again in range(1, 4):
             after = random.randrange(1, max(2, length // 4))

@@ -149,7 +149,7 @@ def test_a_snapshot_with_deeply_nested_folders_counts_as_damaged(folder: Path) -
 def test_a_damaged_record_is_told_with_the_remedy(content: bytes, folder: Path) -> None:
     with (folder.parent / "snapshots.jsonl").open("ab") as file:
         file.write(content)
-    with pytest.raises(JournalError, match=r"snapshots\.jsonl.*; delete it and snapshots/ beside it, and the agent is shown every turn"):
+    with pytest.raises(JournalError, match=r"snapshots\.jsonl.*; delete it and snapshots/ next to it; the agent will then read every turn"):
         restored(folder)
 
 

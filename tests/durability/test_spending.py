@@ -15,14 +15,14 @@ from random import Random
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.subject.spending_limit import limit_of
 from longspan.simulator.subject.spending_record import SpendingTotals
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 from tests.durability.provider import PRICES, Provider
 from tests.forked import PROCESSES
 from tests.halfway import killed_at
@@ -55,8 +55,8 @@ def provider() -> Iterator[Provider]:
 
 
 def planned(out: Path, agent: str) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    return plan(RunSettings(suite=suite, span=2000, seed=3, agent=agent), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    return plan_run(RunSettings(suite=suite, span=2000, seed=3, agent=agent), out)
 
 
 def step(out: Path, agent: str, environment: dict[str, str], limit: float | None, event: int | None) -> None:
@@ -65,10 +65,10 @@ def step(out: Path, agent: str, environment: dict[str, str], limit: float | None
     with killed_at(event):
         if runs := list(out.glob("*/manifest.json")):
             run = RunFolder(runs[0].parent)
-            admit(run.path, run.manifest, trust=True)
-            trio.run(lambda: resume(run, agent, limit=limit_of(limit)))
+            admit_manifest(run.path, run.manifest, trust=True)
+            trio.run(lambda: resume_run(run, agent, limit=limit_of(limit)))
         else:
-            trio.run(lambda: play([planned(out, agent)], limit=limit_of(limit)))
+            trio.run(lambda: play_plans([planned(out, agent)], limit=limit_of(limit)))
 
 
 def totals_in(out: Path) -> SpendingTotals:

@@ -7,9 +7,9 @@ from random import Random
 from typing import ClassVar
 
 from longspan.agents.base import BaseAgent
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.grading.matching import found_words
+from longspan.simulator.reading.matching import found_words
 
 P = 0.1
 """The probability that `Sometimes` takes another's colour for the user's. What it makes of a message depends on its words alone."""
@@ -30,7 +30,7 @@ class _Colours(BaseAgent):
     async def reply(self, message: Message) -> Reply:
         if message.text.endswith("?"):
             return Reply(f"{self._colour.capitalize()}.")
-        if told := found_words(message.text, words("colours")):
+        if told := found_words(message.text, load_words("colours")):
             others = re.search(r"\bmy (?!favourite)[\w-]+(?: \w+)?(?:'s|\b)", message.text, re.IGNORECASE) is not None
             if not others or Random(message.text).random() < self.p:
                 self._colour = told[0]

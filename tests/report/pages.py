@@ -14,12 +14,12 @@ from typing import Any
 
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import Report, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
@@ -100,16 +100,16 @@ class Page(HTMLParser):
 
 
 def played(out: Path, *scenarios: str, agent: str = "oracle", isolated: bool = False, tests: int = 2) -> Path:
-    suite = load_suite("ltm").changed([], [], list(scenarios), tests)
-    planned = plan(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=isolated), out)
-    (outcome,) = trio.run(lambda: play([planned], pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], list(scenarios), tests)
+    planned = plan_run(RunSettings(suite=suite, span=2000, seed=0, agent=agent, isolated=isolated), out)
+    (outcome,) = trio.run(lambda: play_plans([planned], pages=Report))
     return outcome.folder
 
 
 def played_diaries(out: Path, entries: int, tests: int, agent: str = "notebook") -> Path:
     """A run of diaries of so many days, each told once and asked about every third day."""
     suite = Suite(name="diary", tests=tests, scenarios={"python:tests.diary:Diary": {"entries": entries}})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=4, agent=agent), out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=4, agent=agent), out)]))
     assert outcome.error is None
     return outcome.folder
 

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from longspan.simulator.analysis.pairs import Shared, compare_pairs
-from longspan.simulator.analysis.questions import bound_questions, count_questions
-from longspan.simulator.analysis.statistics import Difference
 from longspan.simulator.cli import main
-from longspan.simulator.measures.comparing import Comparison, compare, load_comparison
-from longspan.simulator.measures.pair_tables import p_text
-from longspan.simulator.report import comparison as pages
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.comparison_tables import as_markdown, as_rows, tables
-from longspan.simulator.report.forest import MAX_AGENTS, against
-from longspan.simulator.results.graded_runs import Column, load
+from longspan.simulator.pages.report import comparison as pages
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.comparison_tables import as_markdown, as_rows, comparison_tables
+from longspan.simulator.pages.report.forest import MAX_AGENTS, forests_by_baseline
+from longspan.simulator.results.analysis.pairs import SharedTests, compare_pairs
+from longspan.simulator.results.analysis.question_scores import count_questions, score_bounds
+from longspan.simulator.results.analysis.statistics import Difference
+from longspan.simulator.results.graded_runs import Column, load_runs
+from longspan.simulator.results.measures.comparing import Comparison, compare_runs, load_comparison
+from longspan.simulator.results.measures.pair_tables import p_text
 from tests.made_runs import made_run
 from tests.report.pages import Element, Page
 
@@ -126,13 +126,13 @@ def forest_p(row: dict[str, Any]) -> str:
 @pytest.mark.parametrize("seed", range(GENERATED))
 def test_all_media_show_the_same_p_values_and_verdicts(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     baseline = play_generated(Random(seed), tmp_path / "runs")
-    runs, _ = load([tmp_path / "runs"])
-    comparison = compare(runs, baseline=baseline)
+    runs, _ = load_runs([tmp_path / "runs"])
+    comparison = compare_runs(runs, baseline=baseline)
     (tmp_path / "page.html").write_text(as_html(comparison), "utf-8")
     page = Page(tmp_path / "page.html").root
     plots = page_shows(page)
     for agent in comparison.agents:
-        named = comparison if agent == baseline else compare(runs, baseline=agent)
+        named = comparison if agent == baseline else compare_runs(runs, baseline=agent)
         rows = json_shows(named)
         assert plots.get(agent, []) == [Shown(row["agent"], span_of(row), forest_p(row), row["verdict"]) for row in rows]
         assert all("more_conversations" in row for row in rows)
@@ -174,14 +174,14 @@ def test_a_blatant_difference_in_few_conversations_is_shown_for_these_conversati
         f"keeps and forgets differ in {where} at 2k: 100% against 31% of full marks (p < 0.001 over {seeds * FACTS} questions); "
         "other conversations may differ."
     )
-    assert second.startswith("Where agents share ")
+    assert second.startswith("With ")
     (pair,) = comparison.pairs
     assert (pair.verdict, pair.tests, pair.counted) == ("better here", seeds * FACTS, "questions")
     assert pair.corrected >= 0.05, "whole conversations decide about others"
     assert pair.interval is None
-    (table,) = (table for table in tables(comparison) if table.title.startswith("Pairs"))
+    (table,) = (table for table in comparison_tables(comparison) if table.title.startswith("Pairs"))
     assert dict(zip(table.columns, table.rows[0], strict=True))["p of these questions"] == "<0.001"
-    chosen = compare(comparison.side.runs, baseline="forgets")
+    chosen = compare_runs(comparison.side.runs, baseline="forgets")
     assert next(verdict.text for verdict in chosen.said.verdicts) == (
         f"keeps (+69%, p < 0.001) differs from forgets at 2k in {where}; other conversations may differ."
     )
@@ -199,17 +199,17 @@ def test_equal_agents_seldom_differ_in_the_questions_of_one_conversation() -> No
         rates = [random.random() for _ in range(FACTS)]
         values = [float(random.random() < rate) - float(random.random() < rate) for rate in rates]
         apart = [Difference("reach", "main", value) for value in values]
-        (pair,) = compare_pairs([Shared(column, "one", "other", 0.5, 0.6, apart, "questions", lambda differences: None)])
+        (pair,) = compare_pairs([SharedTests(column, "one", "other", 0.5, 0.6, apart, "questions", lambda differences: None)])
         differ += pair.verdict != "too few"
     assert differ / 400 <= 0.065
 
 
 def test_the_score_that_a_person_gave_counts_for_every_question(tmp_path: Path) -> None:
-    (run,), _ = load([made_run(tmp_path, "one", recalls(1.0), scenarios=("reach",), tests=1)])
+    (run,), _ = load_runs([made_run(tmp_path, "one", recalls(1.0), scenarios=("reach",), tests=1)])
     (test,) = run.result.tests
-    assert bound_questions(test, FACTS) == [(1.0, 1.0)] * FACTS
-    assert bound_questions(test.model_copy(update={"score": 0.4}), FACTS) == [(0.4, 0.4)] * FACTS
-    assert bound_questions(test.model_copy(update={"score": None}), FACTS) == [(0.0, 1.0)] * FACTS
+    assert score_bounds(test, FACTS) == [(1.0, 1.0)] * FACTS
+    assert score_bounds(test.model_copy(update={"score": 0.4}), FACTS) == [(0.4, 0.4)] * FACTS
+    assert score_bounds(test.model_copy(update={"score": None}), FACTS) == [(0.0, 1.0)] * FACTS
     assert count_questions([test, test.model_copy(update={"items": []})]) == FACTS
 
 
@@ -231,7 +231,7 @@ def test_what_rounds_to_the_same_percentage_is_a_tie(tmp_path: Path) -> None:
     comparison = load_comparison([tmp_path])
     assert [verdict.text for verdict in comparison.said.verdicts] == ["two and one tie at 2k: 9% against 9% of full marks."]
     assert [pair.verdict for pair in comparison.pairs] == ["tie"]
-    chosen = compare(comparison.side.runs, baseline="one")
+    chosen = compare_runs(comparison.side.runs, baseline="one")
     assert [verdict.text for verdict in chosen.said.verdicts] == ["two (9%) ties with one at 2k."]
 
 
@@ -259,13 +259,13 @@ def test_what_is_nearly_shown_has_a_forecast(tmp_path: Path) -> None:
     (pair,) = comparison.pairs
     assert 0.05 <= pair.p < 0.1
     assert pair.more is not None
-    (table,) = (table for table in tables(comparison) if table.title.startswith("Pairs"))
+    (table,) = (table for table in comparison_tables(comparison) if table.title.startswith("Pairs"))
     assert (table.columns[-1], table.rows[0][-1]) == ("more conversations needed", f"{pair.more}")
 
 
 def test_of_many_agents_the_page_draws_the_differences_from_the_named_baseline_only(tmp_path: Path) -> None:
     for number in range(MAX_AGENTS + 1):
         made_run(tmp_path, f"agent{number}", lambda scenario, number: 0.5, scenarios=("colours",), tests=1)
-    runs, _ = load([tmp_path])
-    assert against(compare(runs)) == {}
-    assert list(against(compare(runs, baseline="agent3"))) == ["agent3"]
+    runs, _ = load_runs([tmp_path])
+    assert forests_by_baseline(compare_runs(runs)) == {}
+    assert list(forests_by_baseline(compare_runs(runs, baseline="agent3"))) == ["agent3"]

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from scripts import output_schema
 
 import longspan
-from longspan.simulator.analysis.baseline import detectable_fall, fall
-from longspan.simulator.analysis.pairing import paired
-from longspan.simulator.analysis.statistics import Difference, fall_p, paired_p
-from longspan.simulator.api.playing import planned
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.api.playing import plan_runs
 from longspan.simulator.cli import main
 from longspan.simulator.journal import events
-from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.baseline import detectable_fall, measure_fall
+from longspan.simulator.results.analysis.pairing import pair_tests
+from longspan.simulator.results.analysis.statistics import Difference, fall_p, paired_permutation_p
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
 from longspan.simulator.results.result import read_result
 from tests.made_runs import made_run
 
@@ -49,7 +49,7 @@ def falls(seeds: int, drop: float, random: np.random.Generator) -> list[Differen
 
 @pytest.mark.parametrize(("seeds", "power"), [(5, 0.33), (10, 0.79), (20, 0.97)])
 def test_false_alarms_are_as_rare_as_is_said_and_a_fall_by_a_fifth_is_found_as_often(seeds: int, power: float) -> None:
-    """The powers equal the figures in docs/comparing.md."""
+    """The powers equal the figures in docs/reference/statistics.md."""
     random = np.random.default_rng(seeds)
     alarms = fmean(fall_p(falls(seeds, 0.0, random)) < 0.05 for _ in range(400))
     assert 0.015 < alarms < 0.075
@@ -88,9 +88,9 @@ def test_equal_agents_raise_no_more_alarms_from_several_seeds_of_recorded_histor
     for seed in range(4):
         for agent in ("old", "new"):
             made_run(tmp_path / agent, agent, lambda scenario, number: 0.0, seed=seed, **options)
-    runs = {agent: load([tmp_path / agent])[0] for agent in ("old", "new")}
+    runs = {agent: load_runs([tmp_path / agent])[0] for agent in ("old", "new")}
 
-    def scored(run: Graded, scores: NDArray[np.float64]) -> Graded:
+    def scored(run: GradedRun, scores: NDArray[np.float64]) -> GradedRun:
         tests = [test.model_copy(update={"score": score}) for test, score in zip(run.result.tests, scores.tolist(), strict=True)]
         return replace(run, result=run.result.model_copy(update={"tests": tests}))
 
@@ -98,10 +98,10 @@ def test_equal_agents_raise_no_more_alarms_from_several_seeds_of_recorded_histor
     worse = differ = 0
     for _ in range(300):
         old, new = ([scored(run, right) for run in runs[agent]] for agent in runs for right in [random.integers(0, 2, 10).astype(float)])
-        found = fall(new, old)
+        found = measure_fall(new, old)
         assert (found.conversations, found.tests) == (10, 10)
         worse += found.verdict == "worse"
-        differ += paired_p([each.difference for each in paired(old, new)]) < 0.05
+        differ += paired_permutation_p([each.difference for each in pair_tests(old, new)]) < 0.05
     assert worse <= 0.07 * 300
     assert differ <= 0.07 * 300
 
@@ -187,15 +187,15 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
     found = results.compare(results)
     assert (found.conversations, found.tests) == (1, len(results.tests))
     assert found.tests > 10
-    (plan,) = planned("history", agent="silent", tests=1)  # what pytest would make tests of
+    (plan,) = plan_runs("history", agent="silent", tests=1)  # what pytest would make tests of
     assert {test.id for _, test in plan.manifest.graded} == set(results.tests["test"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["old", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
-        (["old", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
+        (["old", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
+        (["old", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
         (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table; leave out --out and --format"),
         (["old", "new", "--baseline", "old"], "the new runs are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "old", "--baseline", "new"], "the baseline are of 2 agents (new, old): name the runs of one"),
@@ -251,7 +251,7 @@ def test_a_run_below_what_is_wanted_fails_and_its_tests_are_in_the_junit_file(tm
     assert run(*wanted[:-1], tmp_path) == 2
     assert "is a folder; name a file" in capsys.readouterr().err
 
-    schema = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text("utf-8"))
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json").read_text("utf-8"))
     found = json.loads((folder / "result.json").read_text("utf-8"))
     jsonschema.validate(found, schema)
     for broken in (found | {"sum": "x"}, found | {"score": "much"}, {key: value for key, value in found.items() if key != "tests"}):
@@ -260,4 +260,5 @@ def test_a_run_below_what_is_wanted_fails_and_its_tests_are_in_the_junit_file(tm
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    assert output_schema.FILE.read_text("utf-8") == output_schema.text(), "python -m scripts.output_schema"
+    for path, text in output_schema.texts().items():
+        assert path.read_text("utf-8") == text, "python -m scripts.output_schema"

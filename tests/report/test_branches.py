@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.dataset import export_datasets
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import report_of, write_report
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import report_of, write_report
+from longspan.simulator.results.analysis.export import export_runs
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.graded_runs import load_runs
 from longspan.simulator.results.result import read_result
+from longspan.simulator.running.dataset import export_datasets
 from tests.browser import PHONE, Open
 from tests.report.pages import Element, Page, data_of, journal, lanes_of, played_diaries, report
 from tests.threads import in_thread
@@ -60,7 +60,7 @@ def test_branches_are_listed_below_their_trunk_with_their_own_turns_and_tokens(d
     assert [(branch["first"], [turn["number"] for turn in branch["turns"]]) for branch in branches] == [(ENTRIES, [ENTRIES])] * 4
     own = sum(entry["end"] for branch in branches for entry in journal(diaries, branch["id"]) if entry["type"] == "reply")
     told = journal(diaries, "diary-d1")[-1]["tokens"]
-    assert f"4 turns, {own - 4 * told:,} tokens of their own" in sections[0].words
+    assert f"4 turns, {own - 4 * told:,} tokens in them" in sections[0].words
     assert sections[0].attributes["data-turns"] == str(ENTRIES + 4)
     choices = [option.text for option in page.root.one("select", name="conversation").all("option")]
     assert choices == ["all", "diary-d1", "diary-d2"]
@@ -126,7 +126,7 @@ def test_a_test_is_printed_with_its_needles_in_the_history(diaries: Path, capsys
     printed = commanded(capsys, "show", diaries, "diary-d2-q9")
     assert re.search("turn 9, .* 2023 .*needle.*turns of the history.*turn 12, .* 2024 .*question", printed, re.DOTALL)
     refused = commanded(capsys, "show", diaries, "diary-d2", code=2)
-    assert "tells a history and is not graded; show one of the tests about it, such as diary-d2-q0" in refused
+    assert "is a history and is not graded; show a test about it, such as diary-d2-q0" in refused
 
 
 def test_branches_of_a_damaged_trunk_are_left_out_and_said(diaries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,9 +141,9 @@ def test_branches_of_a_damaged_trunk_are_left_out_and_said(diaries: Path, tmp_pa
 def test_exports_have_each_turn_once_and_name_the_trunk(diaries: Path, tmp_path: Path) -> None:
     from inspect_ai.log import read_eval_log
 
-    graded, _ = load([diaries])
+    graded, _ = load_runs([diaries])
     for format in ("jsonl", "inspect"):
-        assert export(graded, format, tmp_path / format) == []
+        assert export_runs(graded, format, tmp_path / format) == []
     turns = [json.loads(line) for line in (tmp_path / "jsonl" / "turns.jsonl").read_text("utf-8").splitlines()]
     places = Counter((turn["conversation"], turn["turn"]) for turn in turns)
     assert set(places.values()) == {1}
@@ -208,13 +208,13 @@ def test_of_a_history_too_long_for_a_page_it_has_what_tests_need(
     visit: Open, diaries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RunFolder(diaries)
-    monkeypatch.setattr("longspan.simulator.report.MAX_TOLD", 2 * ENTRIES * len("Page 1: boat1 is shade1.Noted.") // 2)
+    monkeypatch.setattr("longspan.simulator.pages.report.MAX_TOLD", 2 * ENTRIES * len("Page 1: boat1 is shade1.Noted.") // 2)
     path = tmp_path / "report.html"
     path.write_text("".join(report_of(run, grade_run(run))), "utf-8")
     page = Page(path)
     assert [turn["number"] for turn in data_of(page, "diary-d1")["turns"]] == [*range(0, ENTRIES, 3)]
     assert len(data_of(page, "diary-d1-q3")["turns"]) == 1
-    assert "The journals have all of it" in page.root.one("p", id="kept").words
+    assert "The journals have all of them" in page.root.one("p", id="kept").words
     tab = visit(f"{path.as_uri()}#t-diary-d1-q3-3").page
     expect(tab.locator(".turn.target")).to_have_attribute("id", "t-diary-d1-3")
     expect(tab.locator("#matches")).to_have_text("16 turns")

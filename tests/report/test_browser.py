@@ -13,12 +13,12 @@ import trio
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import ViewportSize, expect
 
-from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import Report, write_report
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report, write_report
+from longspan.simulator.results.analysis.spreadsheet import write_csv
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.browser import LAPTOP, PHONE, Open, Visit
@@ -29,10 +29,12 @@ from tests.report.pages import altered, data_of, journal, question, replying
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run at a span of 500k with an agent whose replies are long."""
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "name_list", "shopping", "spy_meeting"], 3)
     out = tmp_path_factory.mktemp("long")
     (outcome,) = trio.run(
-        lambda: play([plan(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)], pages=Report)
+        lambda: play_plans(
+            [plan_run(RunSettings(suite=suite, span=500_000, seed=0, agent="python:benchmarks._wordy:Wordy"), out)], pages=Report
+        )
     )
     assert outcome.result is not None
     assert outcome.result.tokens > 1_300_000
@@ -302,7 +304,7 @@ def test_tests_that_failed_are_gone_through_by_key_but_not_while_typing(tab: Tab
     expect(tab.locator("#hits")).to_have_text(re.compile("hit 1 of "))
     tab.go_back()
     assert tab.url.endswith(f"#{order[-1]}")
-    tab.get_by_label("by key").uncheck()
+    tab.get_by_label("keys:").uncheck()
     tab.keyboard.press("n")
     assert tab.url.endswith(f"#{order[-1]}"), "single keys can be turned off (WCAG 2.2, 2.1.4)"
     tab.locator(f"#{order[0]} .self").focus()
@@ -313,7 +315,7 @@ def test_a_test_shows_all_that_was_said_when_it_is_asked_for(tab: Tab, mixed: Pa
     failures(tab)
     test = tab.locator("#test-jokes-1")
     test.locator(".grounds").click()
-    test.get_by_text("All that was said").click()
+    test.get_by_text("All turns:").click()
     own = [turn for turn in data(mixed)["turns"] if turn.get("test") == "jokes-1"]
     expect(test.locator(".whole .turn")).to_have_count(len(own))
     expect(test.locator(".whole dd").first).to_have_text(own[0]["text"], use_inner_text=True)
@@ -340,7 +342,7 @@ def test_the_conversation_is_played_back(visit: Open, mixed: Path) -> None:
     expect(tab.locator("#play-stored p").first).to_contain_text(f"{stored} memories")
     now = [test["id"] for test in read["tests"] if test["first"] <= recalled["number"] <= test["last"]]
     expect(tab.locator("#play-tests a")).to_have_text(now)
-    tab.get_by_text("The agent's memory then").click()
+    tab.get_by_text("The agent's memory at this turn").click()
     expect(tab.locator("#play-stored p").first).to_be_visible()
     tab.get_by_label("Speed").select_option("10")
     tab.locator("#play-kind").select_option("questions")

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from longspan.simulator.cli import main
-from longspan.simulator.report.card import DARK, draw_card
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.pages.report.card import DARK, draw_card
+from longspan.simulator.results.graded_runs import load_runs
 from tests.made_runs import made_run
 from tests.report.pages import played
 from tests.report.test_figures import HOSTILE
@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def card(folder: Path) -> str:
-    ((graded,), _) = load([folder])
+    ((graded,), _) = load_runs([folder])
     return draw_card(graded, "svg").decode()
 
 
@@ -38,7 +38,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_it_shows_agent_score_interval_lanes_and_commitment(run: Path) -> None:
-    svg, ((graded,), _) = card(run), load([run])
+    svg, ((graded,), _) = card(run), load_runs([run])
     written = texts(svg)
     assert written[:3] == ["longspan · ltm at 2,000 tokens", "notebook", f"{(graded.result.score or 0) / 3:.0%}"]
     assert any(text.startswith("95% interval ") for text in written)
@@ -70,7 +70,7 @@ def test_the_command_draws_the_card_of_one_run(run: Path, tmp_path: Path, capsys
     made_run(run.parent, "another", lambda scenario, number: 1.0)
     with pytest.raises(SystemExit, match="2"):
         main(["plot", str(run.parent), "--figure", "card", "--out", f"{tmp_path}/two.svg"])
-    assert capsys.readouterr().err.count("--figure card: draws one run, and these are 2; name the folder of one\n") == 1
+    assert capsys.readouterr().err.count("--figure card: draws one run, not 2; name the folder of one run\n") == 1
 
 
 def test_a_run_without_turns_and_with_any_name_can_be_drawn(tmp_path: Path) -> None:

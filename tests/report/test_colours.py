@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from longspan.simulator.report.page import ASSETS
+from longspan.simulator.pages.report.page import ASSETS
 
 Colour = tuple[float, float, float]
 

@@ -19,17 +19,24 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.statistics import permutation_p
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
-from longspan.simulator.measures.group_tables import one_line
-from longspan.simulator.measures.memory_losses import COUNTS, MemoryLosses, lost_of
-from longspan.simulator.report.comparison import POLICY, Links, as_html, links_from
-from longspan.simulator.report.comparison_tables import COMMON_COLUMNS, as_csv, as_markdown, escaped_markdown, notes, tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison import POLICY, Links, as_html, links_from
+from longspan.simulator.pages.report.comparison_tables import (
+    COMMON_COLUMNS,
+    as_csv,
+    as_markdown,
+    comparison_notes,
+    comparison_tables,
+    escape_markdown,
+)
+from longspan.simulator.results.analysis.statistics import permutation_p
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison, load_comparisons
+from longspan.simulator.results.measures.group_tables import one_line
+from longspan.simulator.results.measures.memory_losses import COUNTS, MemoryLosses, losses_by_column
 from tests import forked
 from tests.browser import PHONE, Open
 from tests.made_runs import SKILLS, made_run
@@ -105,8 +112,8 @@ def test_agents_are_ranked_by_their_lower_bounds_and_tests_without_a_score_are_c
     assert cell.statuses == {"unscored": 11, "scored": 22}
     (pair,) = comparison.pairs
     assert (pair.agent, pair.unscored, pair.points) == ("sure", 11, pytest.approx(11 * 0.1))
-    assert any(note.startswith("11 tests have no score") for note in notes(comparison))
-    assert tables(comparison)[0].rows[1][1].startswith("40%–73% [")
+    assert any(note.startswith("11 tests have no score") for note in comparison_notes(comparison))
+    assert comparison_tables(comparison)[0].rows[1][1].startswith("40%–73% [")
     (row,) = (row for row in rows_of(comparison, "scores") if row["agent"] == "unsure")
     assert (row["score"], row["unscored"], row["scored"]) == ("", "11", "22")
 
@@ -122,7 +129,7 @@ def test_columns_are_as_in_the_papers_table(tmp_path: Path) -> None:
     for span in (32_000, 2_000, 1_500):
         made_run(tmp_path, "one", constant(1.0), span=span, left_out=("chapterbreak",) if span < 32_000 else ())
     made_run(tmp_path, "one", constant(1.0), span=32_000, isolated=True)
-    table = tables(load_comparison([tmp_path]))[0]
+    table = comparison_tables(load_comparison([tmp_path]))[0]
     assert table.columns == ["agent", "isolated 32k, of 11", "1,500, of 10", "2k, of 10", "32k, of 11"]
     assert [row[0] for row in table.rows] == ["one", "chance"]
 
@@ -132,7 +139,7 @@ def test_scores_are_shown_as_shares_first_and_points_second(tmp_path: Path) -> N
     made_run(tmp_path, "one", constant(0.5), span=32_000)
     made_run(tmp_path, "two", constant(0.0), span=32_000)
     comparison = load_comparison([tmp_path])
-    scores = tables(comparison)[0]
+    scores = comparison_tables(comparison)[0]
     assert scores.title.startswith("Scores in percent of full marks [95% interval] · points ± ")
     assert scores.columns == ["agent", "2k, of 10", "32k, of 11"]
     assert [row[0] for row in scores.rows] == ["one", "two", "chance"]
@@ -154,12 +161,12 @@ def test_agents_have_a_shaded_table_of_scenarios_by_span_once_there_are_several(
         for span in (2_000, 32_000):
             made_run(tmp_path, agent, constant(score), span=span, scenarios=("colours", "jokes"))
     titles = ["Scenarios, one: mean score", "Scenarios, two: mean score", "Evidence distance by scenario and span"]
-    found = {table.title: table for table in tables(load_comparison([tmp_path])) if table.title in titles}
+    found = {table.title: table for table in comparison_tables(load_comparison([tmp_path])) if table.title in titles}
     assert list(found) == titles
     assert found[titles[0]].columns == ["scenario", "2k, 3 each", "32k, 3 each", "chance"]
     assert found[titles[0]].rows == [["colours", "50%", "50%", "10%"], ["jokes", "50%", "50%", "10%"]]
     assert found[titles[0]].shades == [[None, 0.5, 0.5, None]] * 2
-    (pairs,) = (table for table in tables(load_comparison([tmp_path])) if table.title.startswith("Pairs"))
+    (pairs,) = (table for table in comparison_tables(load_comparison([tmp_path])) if table.title.startswith("Pairs"))
     assert [row[0] for row in pairs.rows] == ["2k", "32k"]
 
 
@@ -195,7 +202,7 @@ def test_the_page_says_first_who_leads_and_a_grid_of_scenarios_shows_what_differ
     expect(said).to_contain_text("They differ most in colours (100% against 0%).")
     rows = seen.page.locator(".grid tbody tr")
     assert [text.split()[:4] for text in rows.all_inner_texts()] == [["colours", "100%", "100%", "0%"], ["jokes", "100%", "100%", "100%"]]
-    seen.page.get_by_label("only what differs").check()
+    seen.page.get_by_label("only differences").check()
     expect(rows.first).to_be_visible()
     expect(rows.last).to_be_hidden()
     shown = seen.page.locator(".matrix tbody tr:visible").all_inner_texts()
@@ -208,12 +215,14 @@ def test_where_the_memory_was_lost_is_told_for_each_agent_as_in_its_own_run(tmp_
     folders = [played(tmp_path, "colours", "name_list", agent=agent) for agent in ("notebook", "silent")]
     comparison = load_comparison(folders)
     losses = MemoryLosses.of(grade_run(RunFolder(folders[0])).tests, 2_000)
-    assert lost_of(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers, losses.inferred)
-    assert [table.title for table in tables(comparison)[:2]] == [
+    assert losses_by_column(comparison.side)["notebook", AT_2K] == ("memory", losses.needles, losses.answers, losses.inferred)
+    assert [table.title for table in comparison_tables(comparison)[:2]] == [
         "Scores in percent of full marks [95% interval] · points ± the sum of the scenarios' standard deviations",
         "Memories by stage [95% interval]",
     ], "not all agents are memories, so that scores come first"
-    (told, untold) = (table for table in tables(comparison) if table.title.startswith(("Where the memory was lost", "Answers of agents")))
+    (told, untold) = (
+        table for table in comparison_tables(comparison) if table.title.startswith(("Where the memory was lost", "Answers of agents"))
+    )
     (row,) = told.rows
     assert row[:3] == ["notebook", "2k", str(losses.needles.needed)]
     assert sum(map(int, row[3:])) == losses.needles.needed
@@ -265,19 +274,20 @@ def test_isolated_tests_are_conversations_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "seeds", "tests", "expected"),
     [
-        (2, 1, 1, "Too few to tell: 1 conversation in common. {}; it takes 6. Play 5 more seeds of each; 8 are recommended."),
+        (2, 1, 1, "Too few conversations: 1 conversation in common. {}; this needs 6. Play 5 more seeds of each; 8 are recommended."),
         (
             2,
             5,
             1,
-            "Where agents share 5 conversations, nothing is shown about others: that takes 6. Play 1 more seed of each; 8 are recommended.",
+            "With 5 conversations in common, results do not generalise to others: this needs 6. Play 1 more seed of each; "
+            "8 are recommended.",
         ),
         (2, 6, 1, None),
         (
             3,
             2,
             1,
-            "Too few to tell: 2 conversations in common. {}; it takes 7 for 3 pairs of agents. "
+            "Too few conversations: 2 conversations in common. {}; this needs 7 for 3 pairs of agents. "
             "Play 5 more seeds of each; 8 are recommended.",
         ),
     ],
@@ -289,14 +299,14 @@ def test_too_few_conversations_to_show_anything_are_noted_with_how_many_more_wou
         for seed in range(seeds):
             made_run(tmp_path, f"agent{agent}", constant(agent / 2), seed=seed, scenarios=("colours", "jokes"), tests=tests)
     comparison = load_comparison([tmp_path])
-    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "Where agents share"))]
-    table = next(table for table in tables(comparison) if table.title.startswith("Pairs"))
+    found = [each.text for each in comparison.said.verdicts if each.text.startswith(("Too few", "With "))]
+    table = next(table for table in comparison_tables(comparison) if table.title.startswith("Pairs"))
     if expected is None:
         assert found == []
         assert "p of these tests" not in table.columns
         assert table.rows[0][-1] == "better"
     else:
-        assert found == [expected.format("Even an agent that was better in every one of them could owe that to chance")]
+        assert found == [expected.format("Even an agent that is better in all of them could be so by chance")]
         assert "p of these tests" in table.columns
 
 
@@ -306,7 +316,7 @@ def test_tests_of_other_definitions_or_versions_are_not_the_same(tmp_path: Path)
     made_run(tmp_path, "three", constant(0.0), definitions="/somewhere", definitions_sha256="ab" * 32)
     comparison = load_comparison([tmp_path])
     assert comparison.pairs == []
-    text = "\n".join(notes(comparison))
+    text = "\n".join(comparison_notes(comparison))
     assert "The version of longspan, which may change the tests of a seed, differs at 2k: 0.0.1 (two)" in text
     assert "The set of definitions differs at 2k: abababababab (three); none (one, two)" in text
 
@@ -403,7 +413,7 @@ def test_other_differences_are_noted(agent: str, other: dict[str, object], note_
     made_run(tmp_path, "one", constant(1.0), scenarios=("colours", "jokes"))
     made_run(tmp_path, agent, constant(1.0), scenarios=("colours", "jokes"), **other)  # type: ignore[arg-type]
     comparison = load_comparison([tmp_path])
-    assert any(note.startswith(note_start) for note in notes(comparison)), notes(comparison)
+    assert any(note.startswith(note_start) for note in comparison_notes(comparison)), comparison_notes(comparison)
 
 
 def spoil(folder: Path, how: str) -> None:
@@ -454,7 +464,7 @@ def test_a_run_that_cannot_be_used_is_named_and_left_out(how: str, reason: str, 
     spoil(made_run(tmp_path, "two", constant(1.0), name="bad"), how)
     comparison = load_comparison([tmp_path])
     assert comparison.agents == ["one"]
-    (left_out,) = (note for note in notes(comparison) if note.startswith("Left out: "))
+    (left_out,) = (note for note in comparison_notes(comparison) if note.startswith("Left out: "))
     assert reason in left_out
     assert "bad" in left_out
     assert left_out in as_markdown(comparison).replace("\\", "")
@@ -530,7 +540,7 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
     markdown = MarkdownIt("gfm-like")
     assert markdown.linkify is not None
     markdown.linkify.set({"fuzzy_link": False})  # on GitHub, an address begins with http or www
-    lines = ["| agent |", "| --- |", f"| {escaped_markdown(text)} |", "", f"- {escaped_markdown(text)}"]
+    lines = ["| agent |", "| --- |", f"| {escape_markdown(text)} |", "", f"- {escape_markdown(text)}"]
     page = ElementTree.fromstring(f"<page>{markdown.render(chr(10).join(lines))}</page>")  # noqa: S314
     assert {part.tag for part in page.iter()} <= {"page", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
     assert ["".join(part.itertext()).strip() for tag in ("td", "li") for part in page.iter(tag)] == [one_line(text)] * 2
@@ -569,7 +579,7 @@ def test_without_any_cost_the_page_has_no_figure_of_costs(tmp_path: Path) -> Non
     (tmp_path / "page.html").write_text(as_html(load_comparison([tmp_path])), "utf-8")
     figures = [element.attributes["id"] for element in Page(tmp_path / "page.html").root.all("figure")]
     assert figures == ["figure-bars", "figure-distance"], "nor one of a single span against itself"
-    assert "cost" not in " ".join(tables(load_comparison([tmp_path]))[-3].columns)
+    assert "cost" not in " ".join(comparison_tables(load_comparison([tmp_path]))[-3].columns)
 
 
 @pytest.mark.parametrize("name", ["python:code_of_a_run:Kind", "gone"])
@@ -660,10 +670,10 @@ def test_agents_are_compared_with_a_chosen_one(tmp_path: Path, capsys: pytest.Ca
     assert [each.difference for each in comparison.against] == [0.5, 0.0, -0.5]
     assert found["memory/good?answerer=x"].corrected == pytest.approx(3 * 2 / 2**8)
     assert found["memory/same?answerer=x"].interval is None, "all conversations are alike"
-    (table,) = (table for table in tables(comparison) if table.title.startswith("Differences to base at 2k [95% interval]"))
+    (table,) = (table for table in comparison_tables(comparison) if table.title.startswith("Differences to base at 2k [95% interval]"))
     assert table.columns == ["agent", "score", "baseline", "difference", "conversations", "same tests", "p", "p (Holm)", "verdict"]
     assert table.rows[0] == ["good", "100%", "50%", "+50%", "8", "48", "0.008", "0.023", "better"]
-    assert not [table for table in tables(comparison) if table.title.startswith("Pairs")]
+    assert not [table for table in comparison_tables(comparison) if table.title.startswith("Pairs")]
     assert "## Differences to base at 2k" in as_markdown(comparison)
     rows = rows_of(comparison, "baseline")
     assert [(row["agent"], row["other"], float(row["difference"])) for row in rows] == [
@@ -681,8 +691,8 @@ def test_agents_are_compared_with_a_chosen_one(tmp_path: Path, capsys: pytest.Ca
         (["nobody"], "--baseline: no run has agent 'nobody'; there are bot?k=1; bot?k=2"),
         (["bot"], "--baseline: 'bot' may be any of bot?k=1; bot?k=2; name one of them in full"),
         (["one", "two"], "--baseline one: no such run; name one agent, or runs that exist"),
-        (["bot?k=1", "--margin", "0.1"], "--margin: worse than what? name older runs with --baseline RUN"),
-        (["bot?k=1", "--fail-if-worse"], "--fail-if-worse: worse than what? name older runs with --baseline RUN"),
+        (["bot?k=1", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
+        (["bot?k=1", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
     ],
 )
 def test_a_baseline_that_is_not_there_or_unclear_is_refused(
@@ -712,11 +722,11 @@ def test_attempts_that_were_not_finished_or_are_not_compared_are_told(tmp_path: 
     runs = [made_run(tmp_path, "bot", constant(1.0), seed=seed, scenarios=("colours",)) for seed in range(3)]
     other = made_run(tmp_path, "other", constant(0.5), scenarios=("colours",))
     made_run(tmp_path, "bot", constant(0.0), span=4_000, scenarios=("colours",))
-    assert "Attempts: all 5 runs of these agents and tests in these folders were finished" in notes(load_comparison([tmp_path]))
+    assert "Attempts: all 5 runs of these agents and tests in these folders were finished" in comparison_notes(load_comparison([tmp_path]))
     spoil(runs[2], "gone")
     told = "Attempts at the same tests in these folders: bot at 2k: 3 attempts, 2 finished, {} compared"
-    assert told.format(2) in notes(load_comparison([tmp_path]))
-    assert told.format(1) in notes(load_comparison([runs[0], other])), "those that are left out are counted as well"
+    assert told.format(2) in comparison_notes(load_comparison([tmp_path]))
+    assert told.format(1) in comparison_notes(load_comparison([runs[0], other])), "those that are left out are counted as well"
     (row,) = (row for row in rows_of(load_comparison([runs[0], other]), "scores") if row["agent"] == "bot")
     assert (row["runs"], row["begun"], row["finished"]) == ("1", "3", "2")
 

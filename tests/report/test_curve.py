@@ -10,18 +10,18 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator import measures
 from longspan.simulator.base.document import Curve
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.card import draw_card
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.curve import lay_out
-from longspan.simulator.report.figures import draw
-from longspan.simulator.results.graded_runs import Graded, load
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.card import draw_card
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.curve import lay_out
+from longspan.simulator.pages.report.figures import draw_figure
+from longspan.simulator.results import measures
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -39,24 +39,24 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of an agent with a window of 600 tokens, and of one that recalls everything."""
     out = tmp_path_factory.mktemp("reach")
     settings = [RunSettings(suite=load_suite("reach"), span=8_000, seed=seed, agent=agent) for agent in (WINDOW, ALL) for seed in (0, 1)]
-    trio.run(lambda: play([plan(each, out) for each in settings], pages=Report))
+    trio.run(lambda: play_plans([plan_run(each, out) for each in settings], pages=Report))
     return out
 
 
 @pytest.fixture(scope="module")
-def run(runs: Path) -> Graded:
-    (graded, *_), _ = load([runs])
+def run(runs: Path) -> GradedRun:
+    (graded, *_), _ = load_runs([runs])
     assert graded.agent == WINDOW
     return graded
 
 
 @pytest.fixture(scope="module")
-def curve(run: Graded) -> Curve:
-    (found,) = measures.shown(run.manifest, run.result).curves
+def curve(run: GradedRun) -> Curve:
+    (found,) = measures.document_run(run.manifest, run.result).curves
     return found
 
 
-def test_all_questions_are_in_its_points_with_intervals(run: Graded, curve: Curve) -> None:
+def test_all_questions_are_in_its_points_with_intervals(run: GradedRun, curve: Curve) -> None:
     (reach,) = run.result.reach
     assert sum(point.questions for point in curve.points) == reach.asked == 45
     assert sum(point.share * point.questions for point in curve.points) == pytest.approx(reach.recalled)
@@ -69,7 +69,7 @@ def test_all_questions_are_in_its_points_with_intervals(run: Graded, curve: Curv
     assert distances == sorted(distances)
 
 
-def test_its_line_falls_inside_the_band_of_the_reach(run: Graded, curve: Curve) -> None:
+def test_its_line_falls_inside_the_band_of_the_reach(run: GradedRun, curve: Curve) -> None:
     (reach,) = run.result.reach
     assert reach.reach is not None
     assert reach.reach.tokens is not None
@@ -94,7 +94,7 @@ def test_its_axis_is_logarithmic_and_has_few_ticks(curve: Curve) -> None:
     assert places["1k"] - places["100"] == pytest.approx(places["100"] - places["10"])
 
 
-def test_a_report_opens_on_the_sentence_and_the_curve(visit: Open, run: Graded, curve: Curve) -> None:
+def test_a_report_opens_on_the_sentence_and_the_curve(visit: Open, run: GradedRun, curve: Curve) -> None:
     seen = visit(run.folder.path / "report.html")
     expect(seen.page.locator(".head .result")).to_have_text(curve.sentence)
     expect(seen.page.get_by_text("Sees and uses")).to_have_count(0)
@@ -113,7 +113,7 @@ def test_a_report_opens_on_the_sentence_and_the_curve(visit: Open, run: Graded, 
     seen.picture("reach-report", whole=True)
 
 
-def test_a_report_has_a_lane_for_each_fact_which_tells_why(visit: Open, run: Graded) -> None:
+def test_a_report_has_a_lane_for_each_fact_which_tells_why(visit: Open, run: GradedRun) -> None:
     seen = visit(run.folder.path / "report.html")
     shown = seen.page.locator(".lane.fact:visible")
     expect(shown).to_have_count(16)
@@ -133,7 +133,7 @@ def test_a_report_has_a_lane_for_each_fact_which_tells_why(visit: Open, run: Gra
     expect(again.page.locator(".lane.chosen")).to_have_count(1)
 
 
-def test_a_report_fits_a_phone(visit: Open, run: Graded) -> None:
+def test_a_report_fits_a_phone(visit: Open, run: GradedRun) -> None:
     seen = visit(run.folder.path / "report.html", viewport=PHONE, has_touch=True, is_mobile=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     expect(seen.page.locator(".curve.recall")).to_be_in_viewport()
@@ -158,14 +158,14 @@ def test_a_comparison_leads_with_a_curve_for_each_agent_over_its_seeds(visit: Op
 
 
 def test_the_figure_of_files_has_counts_and_the_reach(runs: Path) -> None:
-    svg = draw(load_comparison([runs]), "reach", "svg").decode()
+    svg = draw_figure(load_comparison([runs]), "reach", "svg").decode()
     written = re.findall(r"<!-- (.*?) -->", svg)
     assert written.count("n") == 2
     assert "10" in written
     assert any(text.startswith("reach ") for text in written)
 
 
-def test_the_card_has_the_sentence_and_the_curve_in_place_of_the_score(run: Graded, curve: Curve) -> None:
+def test_the_card_has_the_sentence_and_the_curve_in_place_of_the_score(run: GradedRun, curve: Curve) -> None:
     svg = draw_card(run, "svg").decode()
     written = re.findall(r"<!-- (.*?) -->", svg)
     assert curve.sentence in " ".join(written)
@@ -184,7 +184,7 @@ def test_the_list_of_runs_has_the_result_in_place_of_the_score(visit: Open, runs
 
 
 @pytest.mark.parametrize("text", HOSTILE[:9])
-def test_a_hostile_name_of_a_type_is_text(run: Graded, text: str) -> None:
+def test_a_hostile_name_of_a_type_is_text(run: GradedRun, text: str) -> None:
     def named(name: str) -> Page:
         def change(manifest: Manifest, result: Result) -> tuple[Manifest, Result]:
             (each,) = result.reach
@@ -197,7 +197,7 @@ def test_a_hostile_name_of_a_type_is_text(run: Graded, text: str) -> None:
     assert text in [row.text for row in changed.root.walk() if row.tag == "bdi"]
 
 
-def test_results_whose_questions_are_gone_have_no_curve(run: Graded) -> None:
+def test_results_whose_questions_are_gone_have_no_curve(run: GradedRun) -> None:
     tests = [test.model_copy(update={"items": []}) for test in run.result.tests]
     page = report(run.folder.path, lambda manifest, result: (manifest, result.model_copy(update={"tests": tests})))
     assert not [element for element in page.root.walk() if element.tag == "svg" and "recall" in element.attributes.get("class", "")]

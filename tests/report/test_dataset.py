@@ -14,15 +14,15 @@ import pytest
 import trio
 
 from longspan import BaseAgent, Message, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.exchange.dataset import export_datasets
-from longspan.simulator.results.graded_runs import load
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.running.dataset import export_datasets
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import ImportSource
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
@@ -62,17 +62,17 @@ class Whimsical(Scenario):
             await stage.ask("What whims?", ideal="None.")
 
 
-SUITE = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant", "trigger_response", f"{HERE}:Whimsical"], 2)
+SUITE = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "restaurant", "trigger_response", f"{HERE}:Whimsical"], 2)
 
 
 def run_of(suite: Suite, out: Path, agent: str, span: int = 2000, **settings: Any) -> Path:
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=span, agent=agent, **settings), out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=span, agent=agent, **settings), out)]))
     return outcome.folder
 
 
 def exported(out: Path, *runs: Path) -> list[Path]:
     """The folders of runs' datasets, in order."""
-    assert export_datasets(load(runs)[0], out) == []
+    assert export_datasets(load_runs(runs)[0], out) == []
     return [out / run.name for run in runs]
 
 
@@ -172,7 +172,7 @@ class Faulty(Scenario):
 
 def test_tests_that_have_a_conversation_to_themselves(tmp_path: Path) -> None:
     """With `--isolated`, or by their form. A dynamic test's conversation has nothing left and is left out."""
-    isolated = run_of(SUITE.changed([], [], ["colours", "restaurant"], 2), tmp_path / "isolated", "silent", isolated=True)
+    isolated = run_of(SUITE.apply_changes([], [], ["colours", "restaurant"], 2), tmp_path / "isolated", "silent", isolated=True)
     alone = run_of(Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_alone:Pages": {}}), tmp_path / "alone", "oracle")
     first, second = exported(tmp_path / "out", isolated, alone)
     for dataset, ids in ((first, {"colours-1", "colours-2"}), (second, {"pages-page-0", "pages-page-1", "pages-page-2"})):
@@ -186,7 +186,7 @@ def test_tests_that_have_a_conversation_to_themselves(tmp_path: Path) -> None:
 
 def test_runs_of_one_name_have_a_folder_each(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "elsewhere" / run.name)
-    export_datasets(load([run, tmp_path / "elsewhere"])[0], tmp_path / "out")
+    export_datasets(load_runs([run, tmp_path / "elsewhere"])[0], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [run.name, f"{run.name}-2"]
 
 
@@ -242,9 +242,9 @@ def uncharged(entries: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (changed(cut), "it was interrupted, so that its dataset would end early; continue it with `longspan resume`"),
-        (of_0_2, "it was made by longspan 0.2.0.dev0, in which the conversation followed the agent's replies"),
-        (imported, "it was imported"),
+        (changed(cut), "interrupted, so its dataset would end early; continue it with `longspan resume`"),
+        (of_0_2, "the run was made by longspan 0.2.0.dev0, and its messages depended on the agent's replies"),
+        (imported, "the run was imported, and its messages depended"),
         (only_dynamic, "every test is left out"),
         (outlined(replies=10**12), "but its outline declares 1000000000"),
         (outlined(replies=-1), "has an invalid outline"),
@@ -275,7 +275,7 @@ def test_a_file_that_a_strangers_run_names_is_read_only_if_it_is_trusted(tmp_pat
     questions = [{"Question": f"What comes after {number}?", "Answer": {"Value": str(number + 1)}} for number in range(500)]
     trivia = tmp_path / "trivia.json"
     trivia.write_text(json.dumps({"Data": questions}))
-    suite = load_suite("ltm").changed([], [], ["colours", "restaurant"], 1)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "restaurant"], 1)
     own = run_of(suite, tmp_path / "runs", "silent", filler=trivia)
     strange = tmp_path / "strange" / own.name
     shutil.copytree(own, strange)

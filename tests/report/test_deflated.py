@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import folded, write_report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import folded, write_report
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from tests.browser import Open
 from tests.report.pages import Page, altered, data_of, played_diaries, question, replying
 
@@ -25,7 +25,7 @@ def test_it_is_read_and_searched_all_the_same(
     number = question(woven)
     run = RunFolder(altered(woven, tmp_path, replying(TEXT, number)))
     plain = data_of(Page(write_report(run, grade_run(run))))
-    monkeypatch.setattr("longspan.simulator.report.DEFLATED_FROM", 10)
+    monkeypatch.setattr("longspan.simulator.pages.report.DEFLATED_FROM", 10)
     path = write_report(run, grade_run(run))
     assert path.read_text("utf-8").count('type="application/json"') == 1, "the lanes are short"
     assert data_of(Page(path)) == plain

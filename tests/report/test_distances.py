@@ -13,21 +13,30 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.analysis.distance_curve import distance_curve
-from longspan.simulator.analysis.distances import Distances, PlacedQuestion, Point, asked, narrow, points, spans_kept, spans_said
-from longspan.simulator.archive.run_folder import Correction, RunFolder
-from longspan.simulator.base.sizes import short
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
+from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.contract.graded_record import Item
+from longspan.simulator.journal.run_folder import Correction, RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import notes, tables
+from longspan.simulator.pages.report.comparison_tables import comparison_notes, comparison_tables
+from longspan.simulator.results.analysis.distance_curve import distance_curve
+from longspan.simulator.results.analysis.distances import (
+    Distances,
+    PlacedQuestion,
+    Point,
+    describe_narrow_scenarios,
+    graded_points,
+    questions_with_needs,
+    spans_kept,
+    spans_said,
+)
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result, TestResult, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 from tests.made_runs import made_run
 from tests.report.forgetful import WINDOW
 from tests.report.pages import Page, journal, report
@@ -50,12 +59,12 @@ def changed(test: TestResult, **fields: Any) -> TestResult:
 def test_a_question_lies_as_far_back_as_the_furthest_needle_that_it_needs(result: Result) -> None:
     pairs = [Evidence(1, 9, 700, 650), Evidence(4, 9, 300, 280), Evidence(1, 20, 1_500, 1_400)]
     test = changed(result.tests[0], evidence=pairs)
-    assert asked(test) == [PlacedQuestion(9, 700, 650, 1), PlacedQuestion(20, 1_500, 1_400, 1)]
-    assert asked(changed(test, evidence=[])) == []
-    assert asked(changed(test, evidence=[Evidence(1, 2, 40)])) == [PlacedQuestion(2, 40, 40, 1)], "0.2 charged nothing"
+    assert questions_with_needs(test) == [PlacedQuestion(9, 700, 650, 1), PlacedQuestion(20, 1_500, 1_400, 1)]
+    assert questions_with_needs(changed(test, evidence=[])) == []
+    assert questions_with_needs(changed(test, evidence=[Evidence(1, 2, 40)])) == [PlacedQuestion(2, 40, 40, 1)], "0.2 charged nothing"
 
     def nearest(*pairs: Evidence) -> list[int]:
-        return [each.needle for each in asked(changed(test, evidence=list(pairs)))]
+        return [each.needle for each in questions_with_needs(changed(test, evidence=list(pairs)))]
 
     far, middle, near = (Evidence(turn, 9, 900 - 100 * turn) for turn in (1, 4, 6))
     assert nearest(replace(far, choice=0), replace(middle, choice=0), replace(near, choice=0)) == [6], "one of them suffices"
@@ -69,11 +78,13 @@ def test_scenarios_say_which_needles_their_questions_need(tmp_path: Path) -> Non
     """Of a fact that changed what holds, not what it was before; of what others planted nothing; of lists and stories everything."""
     suite = load_suite("memory").model_copy(update={"tests": 4})
     planned = [
-        plan(RunSettings(suite=suite, span=8_000, agent="oracle"), tmp_path),
-        plan(RunSettings(suite=load_suite("history").changed(["history.tokens=5000"], [], [], 1), span=2_000, agent="oracle"), tmp_path),
+        plan_run(RunSettings(suite=suite, span=8_000, agent="oracle"), tmp_path),
+        plan_run(
+            RunSettings(suite=load_suite("history").apply_changes(["history.tokens=5000"], [], [], 1), span=2_000, agent="oracle"), tmp_path
+        ),
     ]
     kinds: dict[str, set[str]] = {}
-    for folder in (RunFolder(outcome.folder) for outcome in trio.run(lambda: play(planned))):
+    for folder in (RunFolder(outcome.folder) for outcome in trio.run(lambda: play_plans(planned))):
         transcripts = folder.transcripts()
         for test in read_result(folder).tests:
             transcript = transcripts[str(test.conversation)]
@@ -117,8 +128,8 @@ def test_scenarios_say_which_needles_their_questions_need(tmp_path: Path) -> Non
 
 def test_a_forged_distance_breaks_nothing(result: Result) -> None:
     tests = [changed(test, evidence=[Evidence(1, 2, distance)]) for test, distance in zip(result.tests, [-5, 10**400, 3], strict=False)]
-    assert [point.distance for point in points([*tests, *result.tests[3:]], 2000)][:3] == [0, 10**12, 3]
-    assert distance_curve(points([*tests, *result.tests[3:]], 2000)) is not None
+    assert [point.distance for point in graded_points([*tests, *result.tests[3:]], 2000)][:3] == [0, 10**12, 3]
+    assert distance_curve(graded_points([*tests, *result.tests[3:]], 2000)) is not None
 
 
 def test_items_that_name_their_turns_are_graded_questions_and_else_the_last_question_has_the_tests_score(result: Result) -> None:
@@ -126,7 +137,7 @@ def test_items_that_name_their_turns_are_graded_questions_and_else_the_last_ques
     test = changed(result.tests[0], evidence=pairs, score=0.25)
 
     def found(**fields: Any) -> list[tuple[int, float | None]]:
-        return [(point.distance, point.score) for point in points([changed(test, **fields)], 2_000)]
+        return [(point.distance, point.score) for point in graded_points([changed(test, **fields)], 2_000)]
 
     assert found() == [(1_500, 0.25)]
     items = [Item(name="a", score=1, turn=5), Item(name="b", score=0, turn=5), Item(name="c", score=None, turn=10), Item(name="d", score=1)]
@@ -134,7 +145,7 @@ def test_items_that_name_their_turns_are_graded_questions_and_else_the_last_ques
     correction = Correction(test=test.id, score=0.25, why="read again", by="Ada")
     assert found(items=items, correction=correction) == [(1_500, 0.25)], "it overrides the items"
     assert found(evidence=[]) == []
-    assert points([test], 2_000)[0].share == pytest.approx(1_350 / 2_000)
+    assert graded_points([test], 2_000)[0].share == pytest.approx(1_350 / 2_000)
 
 
 def test_medians_and_ranges_are_in_tokens_as_said_and_in_shares_of_the_span_as_dealt(result: Result) -> None:
@@ -165,7 +176,7 @@ def test_medians_and_ranges_are_in_tokens_as_said_and_in_shares_of_the_span_as_d
     ],
 )
 def test_large_numbers_of_tokens_are_short(tokens: float, text: str) -> None:
-    assert short(tokens) == text
+    assert format_tokens(tokens) == text
 
 
 def test_scenarios_that_are_seen_only_at_some_distances_are_named(result: Result) -> None:
@@ -175,25 +186,27 @@ def test_scenarios_that_are_seen_only_at_some_distances_are_named(result: Result
         for test in result.tests
         if test.scenario in places
     ]
-    sentence = narrow(points(tests, 2_000))
+    sentence = describe_narrow_scenarios(graded_points(tests, 2_000))
     assert sentence is not None
-    assert sentence.endswith("cannot be told apart: colours (30–35%)")
-    assert narrow(points(tests[3:], 2_000)) is None
-    assert narrow(points([changed(test, exempt="isolated") for test in tests], 2_000)) is None, "distances are not what such a run is about"
+    assert sentence.endswith("cannot be separated: colours (30–35%)")
+    assert describe_narrow_scenarios(graded_points(tests[3:], 2_000)) is None
+    assert describe_narrow_scenarios(graded_points([changed(test, exempt="isolated") for test in tests], 2_000)) is None, (
+        "distances are not what such a run is about"
+    )
 
 
 def test_one_sentence_says_whether_spans_were_kept_and_one_what_replies_made_of_them(result: Result) -> None:
-    assert spans_kept(result) == "All tests kept their span as dealt."
+    assert spans_kept(result) == "All tests kept their span in charged tokens."
     tests = [changed(test, span_dealt=1_000 + number, span_used=5_000 + 10 * number) for number, test in enumerate(result.tests)]
     tests[1] = changed(tests[1], certified=False)
     tests[2] = changed(tests[2], certified=False, span_dealt=0, span_used=0)
     other = result.model_copy(update={"tests": tests})
-    kept = f"31 of 33 tests kept their span as dealt; beyond it: {tests[1].id}; without a question that was asked: {tests[2].id}."
+    kept = f"31 of 33 tests kept their span in charged tokens; beyond it: {tests[1].id}; without a question that was asked: {tests[2].id}."
     assert spans_kept(other) == kept
-    said = "A test was dealt a span of 1,016 tokens at the median; with this agent's own replies it came to 5,165 tokens at the median"
+    said = "A test's span is 1,016 charged tokens at the median; with this agent's replies, it is 5,165 tokens at the median"
     assert spans_said(other) == f"{said} (5,000 to 5,320)."
     earlier = result.model_copy(update={"tests": [changed(test, span_dealt=0) for test in tests]})
-    assert str(spans_said(earlier)).startswith("With this agent's own replies, a test's span came to 5,165 tokens at the median")
+    assert str(spans_said(earlier)).startswith("With this agent's replies, a test's span is 5,165 tokens at the median")
     alone = result.model_copy(update={"tests": [changed(test, exempt="alone") for test in tests]})
     assert (spans_kept(alone), spans_said(alone)) == (None, None)
 
@@ -300,11 +313,11 @@ def test_an_agent_that_knows_the_last_tokens_alone_falls_where_it_forgets(
     """Whether a question needs all of its needles, or one of them suffices: the scenario says which."""
     suite = Suite(name="parts", tests=24, scenarios={"python:tests.report.forgetful:Parts": {"same": same}})
     settings = RunSettings(suite=suite, span=span, seed=0, agent=f"python:tests.report.forgetful:{agent}")
-    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path)]))
     result = read_result(RunFolder(outcome.folder))
     reach = min if same else max
     assert [test.score for test in result.tests] == [float(reach(pair.tokens for pair in test.evidence) <= limit) for test in result.tests]
-    found = points(result.tests, span)
+    found = graded_points(result.tests, span)
     assert [point.score for point in found] == [float(point.distance <= limit) for point in found]
     assert 0 < sum(point.lowest for point in found) < len(found)
     comparison = load_comparison([outcome.folder])
@@ -319,7 +332,7 @@ def test_an_agent_that_knows_the_last_tokens_alone_falls_where_it_forgets(
 def test_a_memory_limit_shows_in_the_ltm_suite(tmp_path: Path, span: int, limit: int) -> None:
     """Tests are right if every needle that their questions need lies within the limit, worked out from the journal alone."""
     settings = RunSettings(suite=load_suite("ltm"), span=span, agent="silent", placement="spread")
-    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path)]))
     furthest: dict[str, int] = {}
     ends: dict[int, int] = {}
     for entry in journal(outcome.folder):
@@ -329,7 +342,7 @@ def test_a_memory_limit_shows_in_the_ltm_suite(tmp_path: Path, span: int, limit:
                 furthest[entry["test"]] = entry["start"] - min(ends[turn] for turn in entry["needs"])
     result = read_result(RunFolder(outcome.folder))
     tests = [changed(test, score=float(furthest[test.id] <= limit), items=[]) for test in result.tests if test.id in furthest]
-    curve = distance_curve(points(tests, span))
+    curve = distance_curve(graded_points(tests, span))
     assert curve is not None
     assert curve.half.low <= limit <= curve.half.high
     assert curve.half.value == pytest.approx(limit, rel=0.25)
@@ -339,9 +352,9 @@ def test_a_memory_limit_shows_in_the_ltm_suite(tmp_path: Path, span: int, limit:
 def test_a_real_runs_curve_recovers_the_agents_memory_and_is_shown(tmp_path: Path) -> None:
     suite = Suite(name="codes", tests=24, scenarios={"python:tests.report.forgetful:Codes": {}})
     settings = RunSettings(suite=suite, span=2000, seed=0, agent="python:tests.report.forgetful:Window")
-    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path)]))
     assert outcome.result is not None
-    found = points(outcome.result.tests, 2000)
+    found = graded_points(outcome.result.tests, 2000)
     assert [point.score for point in found] == [float(point.distance <= WINDOW) for point in found]
     curve = distance_curve(found)
     assert curve is not None
@@ -351,7 +364,7 @@ def test_a_real_runs_curve_recovers_the_agents_memory_and_is_shown(tmp_path: Pat
     assert curve.sentence in section.words
     assert len(section.all("circle", class_="dot")) == len(found) == 24
     comparison = load_comparison([outcome.folder])
-    (table,) = (table for table in tables(comparison) if table.title.startswith("Score by evidence distance"))
+    (table,) = (table for table in comparison_tables(comparison) if table.title.startswith("Score by evidence distance"))
     ((_, questions, *_, half),) = table.rows
-    assert (questions, half.partition(" ")[0]) == ("24", short(curve.half.value))
-    assert not any("only at some distances" in note for note in notes(comparison))
+    assert (questions, half.partition(" ")[0]) == ("24", format_tokens(curve.half.value))
+    assert not any("only at some distances" in note for note in comparison_notes(comparison))

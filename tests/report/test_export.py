@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.analysis.rows import TESTS, TURNS
-from longspan.simulator.analysis.spreadsheet import write_csv
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.export import export_runs
+from longspan.simulator.results.analysis.rows import TESTS, TURNS
+from longspan.simulator.results.analysis.spreadsheet import write_csv
+from longspan.simulator.results.graded_runs import load_runs
 from tests.report.pages import altered, journal, played, replying
 
 HOSTILE = '=HYPERLINK("http://x")\n<script>\x00\x1b, "quoted"; 1'
@@ -33,7 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def exported(runs: Sequence[Path], format: Any, out: Path) -> Path:
-    assert export(load(runs)[0], format, out) == []
+    assert export_runs(load_runs(runs)[0], format, out) == []
     return out
 
 

@@ -15,15 +15,15 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import longspan
-from longspan.simulator.analysis.baseline import load_fall
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.measures.comparing import Comparison, load_comparison, load_comparisons
-from longspan.simulator.report import figures
-from longspan.simulator.report.comparison_tables import notes
-from longspan.simulator.report.figures import FIGURES, FORMATS, FigureName, Format, draw, missing
-from longspan.simulator.report.inline_svg import inline_svg
-from longspan.simulator.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, label, labels, styles
+from longspan.simulator.pages.report import figures
+from longspan.simulator.pages.report.comparison_tables import comparison_notes
+from longspan.simulator.pages.report.figures import FIGURES, FORMATS, FigureName, Format, draw_figure, missing_figures
+from longspan.simulator.pages.report.inline_svg import inline_svg
+from longspan.simulator.pages.report.styles import COLOURS, MAX_LINES, MAX_WIDTH, assign_styles, label_agents, wrap_label
+from longspan.simulator.results.analysis.baseline import load_fall
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison, load_comparisons
 from tests.made_runs import interrupt, made_run
 
 LONG = [
@@ -78,7 +78,7 @@ OF_SCORES = [name for name in FIGURES if name != "reach"]
 @pytest.mark.parametrize("name", OF_SCORES)
 def test_the_same_runs_give_the_same_bytes(name: FigureName, few: Comparison) -> None:
     for format in FORMATS:
-        assert draw(few, name, format) == draw(few, name, format)
+        assert draw_figure(few, name, format) == draw_figure(few, name, format)
 
 
 @pytest.mark.parametrize("name", ["bars", "spans", "cost"])
@@ -88,7 +88,7 @@ def test_scores_are_drawn_as_shares(name: FigureName, tmp_path: Path) -> None:
     mixed = load_comparison([tmp_path])
     shares = figures.as_shares(mixed)
     assert {cell.bounds for cell in shares.cells.values()} == {(0.5, 0.5)}
-    assert draw(mixed, name, "svg") == draw(shares, name, "svg")
+    assert draw_figure(mixed, name, "svg") == draw_figure(shares, name, "svg")
     (axes,) = drawn(name, shares).axes
     assert (axes.get_ylabel(), axes.get_ylim()[1]) == ("share of full marks", pytest.approx(1.04))
     assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["0%", "20%"]
@@ -96,7 +96,7 @@ def test_scores_are_drawn_as_shares(name: FigureName, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("format", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_a_figure_has_the_requested_format_and_no_date(format: Format, begins: bytes, few: Comparison) -> None:
-    content = draw(few, "bars", format)
+    content = draw_figure(few, "bars", format)
     assert content.startswith(begins)
     assert b"CreationDate" not in content
     assert b"dc:date" not in content
@@ -106,9 +106,9 @@ def test_a_figure_has_the_requested_format_and_no_date(format: Format, begins: b
 def test_matplotlibs_settings_do_not_change_a_figure(name: FigureName, few: Comparison) -> None:
     import matplotlib
 
-    plain = draw(few, name, "svg")
+    plain = draw_figure(few, name, "svg")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "text.color": "green"}):
-        assert draw(few, name, "svg") == plain
+        assert draw_figure(few, name, "svg") == plain
         assert matplotlib.rcParams["font.size"] == 30, "and a figure does not change the settings"
 
 
@@ -153,7 +153,7 @@ def test_a_run_without_a_graded_test_is_not_drawn(tmp_path: Path) -> None:
     assert comparison.agents == ["all", "begun"]
     why = f"{tmp_path / 'gone'}: interrupted before a test was graded; `longspan resume` continues it"
     assert [each.why for each in comparison.unusable] == [why]
-    assert f"Left out: {why}" in notes(comparison)
+    assert f"Left out: {why}" in comparison_notes(comparison)
     assert (len(comparison.pairs), len(load_comparisons([tmp_path]))) == (1, 1)
     alone = f"no test is graded: {why}"
     for refused in (lambda: load_comparison([tmp_path / "gone"]), lambda: load_fall([tmp_path / "run-0"], [tmp_path / "gone"])):
@@ -196,33 +196,33 @@ def test_one_or_two_scenarios_can_be_drawn(scenarios: tuple[str, ...], tmp_path:
     made_run(tmp_path, "one", graded(0), scenarios=scenarios, cost=1.0)
     comparison = load_comparison([tmp_path])
     for name in FIGURES:
-        assert name in missing(comparison) or draw(comparison, name, "png")
+        assert name in missing_figures(comparison) or draw_figure(comparison, name, "png")
 
 
 # Names.
 
 
 def test_agents_with_the_same_model_share_its_colour_and_differ_otherwise() -> None:
-    by_agent = styles(LONG)
+    by_agent = assign_styles(LONG)
     gpt = [by_agent[agent] for agent in LONG[:3]]
     assert len({style.colour for style in gpt}) == 1
     assert len({(style.hatch, style.dashes, style.fill) for style in gpt}) == 3
     assert by_agent["openai/gpt-4o"].hatch == "", "the model alone is solid, as in the paper"
-    assert styles(list(reversed(LONG)))["openai/gpt-4o"].hatch == ""
+    assert assign_styles(list(reversed(LONG)))["openai/gpt-4o"].hatch == ""
     assert len({style.colour for style in by_agent.values()}) == 5
-    more = styles([f"vendor/model-{number}" for number in range(20)])
+    more = assign_styles([f"vendor/model-{number}" for number in range(20)])
     assert len(set(more.values())) == 20
     assert {style.colour for style in more.values()} == set(COLOURS)
 
 
 def test_labels_are_short_and_differ() -> None:
     long = "x" * 500
-    assert all(len(line) <= MAX_WIDTH for line in label(long).splitlines())
-    assert len(label(long).splitlines()) == MAX_LINES
-    made = labels([f"{long}{number}" for number in range(3)])
+    assert all(len(line) <= MAX_WIDTH for line in wrap_label(long).splitlines())
+    assert len(wrap_label(long).splitlines()) == MAX_LINES
+    made = label_agents([f"{long}{number}" for number in range(3)])
     assert len(set(made.values())) == 3
-    assert label("ltm/openai/gpt-4o?memory=json&context=16k&retrieve=10") == "ltm/openai/gpt-4o?memory=json&context=16k\n&retrieve=10"
-    assert label("") == "(no name)"
+    assert wrap_label("ltm/openai/gpt-4o?memory=json&context=16k&retrieve=10") == "ltm/openai/gpt-4o?memory=json&context=16k\n&retrieve=10"
+    assert wrap_label("") == "(no name)"
 
 
 HOSTILE = ["$x_{", "\\frac{1", "<script>alert(1)</script>", "--><!--", "a\x00b\x1b\u202e", "名前", "]]>", "%&'\"`", "-->\n--!><img src=x>"]
@@ -233,7 +233,7 @@ def test_any_name_can_be_drawn(name: FigureName, tmp_path: Path) -> None:
     comparison = compared(tmp_path, HOSTILE, [2_000])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawing = draw(comparison, name, "svg", page=True)
+        drawing = draw_figure(comparison, name, "svg", page=True)
     element = inline_svg(drawing, name, 'A <title> "quoted"')
     assert "<!--" not in element
     assert "<script" not in element.lower()
@@ -256,7 +256,7 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
             main(["plot", f"{tmp_path}/runs", *arguments])
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["bars.png", "distance.png", "spans.png"], "no run has a price"
     assert Image.open(io.BytesIO((tmp_path / "all/bars.png").read_bytes())).width > 600
-    assert (tmp_path / "one.svg").read_bytes() == draw(load_comparison([tmp_path / "runs"]), "bars", "svg")
+    assert (tmp_path / "one.svg").read_bytes() == draw_figure(load_comparison([tmp_path / "runs"]), "bars", "svg")
     assert capsys.readouterr().out == f"{tmp_path}/all\n{tmp_path}/one.svg\n"
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.analysis.contrasts import Contrast, Contrasts, evaluate
-from longspan.simulator.measures.comparing import Comparison, load_comparison
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.contrasts import Family
-from longspan.simulator.report.forest import against, drawn
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.contrast_words import Family
+from longspan.simulator.pages.report.forest import draw_forest, forests_by_baseline
+from longspan.simulator.results.analysis.contrasts import Contrast, Contrasts, evaluate_contrasts
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison
 from tests.made_runs import made_run
 from tests.report.pages import Page
 
@@ -47,7 +47,7 @@ def test_a_contrast_is_drawn_on_an_axis_with_zero_in_its_middle(folder: Path) ->
         ],
         correction="none",
     )
-    forest = drawn(evaluate(of, load([folder])[0]))
+    forest = draw_forest(evaluate_contrasts(of, load_runs([folder])[0]))
     one, few, not_worse, unshown = forest.lines
     assert (one.badge, few.badge, not_worse.badge, unshown.badge) == ("lower", "too few", "not worse", "not shown")
     assert one.difference == "\N{MINUS SIGN}46.5%"
@@ -60,7 +60,7 @@ def test_a_contrast_is_drawn_on_an_axis_with_zero_in_its_middle(folder: Path) ->
 
 
 def test_every_agent_can_be_the_baseline(comparison: Comparison) -> None:
-    found = against(comparison)
+    found = forests_by_baseline(comparison)
     assert list(found) == ["good <b>", "bad", "short"]
     from_good, from_bad = (found[agent].lines for agent in ("good <b>", "bad"))
     assert [(line.agent, line.badge) for line in from_good] == [("bad", "worse"), ("short", "worse here")]
@@ -71,7 +71,7 @@ def test_every_agent_can_be_the_baseline(comparison: Comparison) -> None:
 
 def test_the_page_has_both_and_names_are_only_text(folder: Path, comparison: Comparison, tmp_path: Path) -> None:
     of = Contrasts(contrasts=[Contrast(agents=["good <b>", "bad"])])
-    family = Family(of, evaluate(of, load([folder])[0]))
+    family = Family(of, evaluate_contrasts(of, load_runs([folder])[0]))
     (tmp_path / "page.html").write_text(as_html(comparison, family=family), "utf-8")
     page = Page(tmp_path / "page.html").root
     stated, *others = page.all("table", class_="forest")

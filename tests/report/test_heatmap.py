@@ -12,10 +12,10 @@ from PIL import Image
 
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import main
-from longspan.simulator.report.figures import FORMATS
-from longspan.simulator.report.heatmap import draw_heatmaps, heatmaps
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.pages.report.figures import FORMATS
+from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -33,7 +33,7 @@ def test_tables_with_three_shaded_columns_become_heatmaps() -> None:
     plain = Table(title="plain", columns=["a", "b"], rows=[["1", "2"]])
     blank = Table(title="blank", columns=["a", "b", "c", "d"], rows=[["1", "2", "3", "4"]], shades=[[None] * 4])
     large = table(4, 3)
-    assert heatmaps([plain, blank, table(4, 2), large, table(0, 9)]) == [large]
+    assert find_heatmaps([plain, blank, table(4, 2), large, table(0, 9)]) == [large]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -53,8 +53,8 @@ def test_a_large_heatmap_is_drawn_in_a_figure_of_bounded_size() -> None:
 def test_the_command_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, settings in {"stars": ["variant=4-3", "max_context=1k"], "colours": []}.items():
-        suite = load_suite("counting-stars" if settings else "ltm").changed(settings, [], [] if settings else ["colours"], None)
-        trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), tmp_path / name)])
+        suite = load_suite("counting-stars" if settings else "ltm").apply_changes(settings, [], [] if settings else ["colours"], None)
+        trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), tmp_path / name)])
     for arguments, code in (
         (["stars", "--figure", "heatmap", "--out", "one.svg"], "0"),
         (["stars", "--out", "all"], "0"),
@@ -73,12 +73,16 @@ def test_the_command_draws_what_was_published_with_a_paper(tmp_path: Path, capsy
     drawn, again = tmp_path / "one.svg", tmp_path / "two.svg"
     for path in (drawn, again):
         with pytest.raises(SystemExit, match="0"):
-            main(["plot", str(raw), "--paper", "counting-stars", "--figure", "heatmap", "--out", str(path)])
+            main(["counting-stars", "reproduce", str(raw), "--heatmap", str(path)])
     assert drawn.read_bytes() == again.read_bytes()
+    assert capsys.readouterr().out.endswith(f"{again}\n")
     for wrong, said in (
-        (["--out", str(tmp_path / "all")], "only --figure heatmap is drawn"),
-        (["--figure", "heatmap", "--out", str(tmp_path / "no.svg"), "--paper", "cream"], "have no shaded table"),
+        (["counting-stars", "reproduce", str(raw), "--heatmap", str(tmp_path / "all")], "the name must end in .svg, .png, .pdf"),
+        (["cream", "reproduce", "--heatmap", str(tmp_path / "no.svg")], "have no shaded table"),
     ):
         with pytest.raises(SystemExit, match="2"):
-            main(["plot", str(raw), "--paper", "counting-stars", *wrong])
-        assert said in capsys.readouterr().err
+            main(wrong)
+        shown = capsys.readouterr()
+        assert said in shown.err
+        assert "│" not in shown.out, "nothing is printed before it fails"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.svg", "raw.txt", "two.svg"]

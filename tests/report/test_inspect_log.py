@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from longspan.simulator.analysis.export import export
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.results.graded_runs import load
-from longspan.simulator.running.scoring import score
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.results.analysis.export import export_runs
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.running.scoring import score_run
 from tests.report.pages import altered, journal, replying
 from tests.threads import asyncio_run, in_thread
 
@@ -27,7 +27,7 @@ def logged(runs: Sequence[Path], out: Path) -> dict[str, Any]:
     """The logs of runs as Inspect AI reads them, by file name."""
     from inspect_ai.log import list_eval_logs, read_eval_log
 
-    assert export(load(runs)[0], "inspect", out) == []
+    assert export_runs(load_runs(runs)[0], "inspect", out) == []
     listed = [Path(log.name) for log in in_thread(lambda: list_eval_logs(str(out)))]
     assert {path.name for path in listed} == {path.name for path in out.iterdir()}
     return {path.name: in_thread(lambda path=path: read_eval_log(str(out / path.name))) for path in listed}  # type: ignore[misc]
@@ -96,7 +96,7 @@ def test_unfinished_tests_are_samples_without_a_score(woven: Path, tmp_path: Pat
         del entries[end + 1 :]
 
     folder = altered(woven, tmp_path / "runs", cut)
-    score(RunFolder(folder))
+    score_run(RunFolder(folder))
     (log,) = logged([folder], tmp_path / "out").values()
     outcomes = {test["id"]: test["score"] for test in result(folder)["tests"]}
     lacking = sorted(id for id, given in outcomes.items() if given is None)
@@ -114,7 +114,7 @@ def test_unfinished_tests_are_samples_without_a_score(woven: Path, tmp_path: Pat
 def test_a_persons_correction_counts_and_is_named(woven: Path, tmp_path: Path) -> None:
     folder = altered(woven, tmp_path / "runs", lambda entries: None)
     RunFolder(folder).correct(Correction(test="colours-1", score=0.25, why="half a reply", by="Ada"))
-    score(RunFolder(folder))
+    score_run(RunFolder(folder))
     (log,) = logged([folder], tmp_path / "out").values()
     given = next(sample for sample in log.samples if sample.id == "colours-1").scores["longspan"]
     assert given.value == 0.25
@@ -137,7 +137,7 @@ def test_usage_and_time_are_summed_by_test(woven: Path, tmp_path: Path) -> None:
                 entry |= {"usage": usage, "cost_usd": {"agent": 0.01}, "measured": {"latency_s": 0.5}}
 
     folder = altered(woven, tmp_path / "runs", priced)
-    score(RunFolder(folder))
+    score_run(RunFolder(folder))
     (log,) = logged([folder], tmp_path / "out").values()
     replies = sum(entry["type"] == "reply" and entry["asked"] for entry in journal(folder))
     whole = log.stats.model_usage["agent"]
@@ -174,7 +174,7 @@ def test_an_export_inside_asyncio_leaves_asyncio_as_it_was(woven: Path, tmp_path
     run = asyncio.run
 
     async def main() -> None:
-        assert export(load([woven])[0], "inspect", tmp_path / "out") == []
+        assert export_runs(load_runs([woven])[0], "inspect", tmp_path / "out") == []
 
     asyncio_run(main)
     assert asyncio.run is run

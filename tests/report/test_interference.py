@@ -9,12 +9,12 @@ import pytest
 import trio
 from PIL import Image
 
-from longspan.simulator.analysis.interference import Interference, interference, planted_text
-from longspan.simulator.analysis.rows import rows_of
 from longspan.simulator.cli import main
-from longspan.simulator.results.graded_runs import load
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.results.analysis.interference import Interference, describe_planted, measure_interference
+from longspan.simulator.results.analysis.rows import rows_of
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.report.confused import P
@@ -25,9 +25,9 @@ AGENTS = {name: f"python:tests.report.confused:{name}" for name in ("Newest", "K
 
 def played(out: Path, agent: str, settings: list[str], *, tests: int, scenarios: tuple[str, ...] = ("colours",), seed: int = 0) -> Path:
     """The folder of a run where each test has a conversation to itself, without filler."""
-    suite = load_suite("ltm").changed(settings, [], scenarios, tests)
-    made = plan(RunSettings(suite=suite, span=2_000, seed=seed, agent=agent, isolated=True), out)
-    (outcome,) = trio.run(lambda: play([made]))
+    suite = load_suite("ltm").apply_changes(settings, [], scenarios, tests)
+    made = plan_run(RunSettings(suite=suite, span=2_000, seed=seed, agent=agent, isolated=True), out)
+    (outcome,) = trio.run(lambda: play_plans([made]))
     return Path(outcome.folder)
 
 
@@ -49,8 +49,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(runs: Path) -> dict[str, Interference]:
-    graded, _ = load([runs])
-    by_agent = interference(graded)
+    graded, _ = load_runs([runs])
+    by_agent = measure_interference(graded)
     return {name: by_agent[agent] for name, agent in AGENTS.items()}
 
 
@@ -81,7 +81,7 @@ def test_updates_are_an_effect_of_their_own_and_only_scenarios_with_the_same_num
     for changes, names in ((1, 2), (4, 2), (4, 6)):
         settings = [f"colours.changes={changes}", f"name_list.names={names}"]
         played(tmp_path, "oracle", settings, tests=2, scenarios=("colours", "name_list", "shopping"))
-    (each,) = interference(load([tmp_path])[0]).values()
+    (each,) = measure_interference(load_runs([tmp_path])[0]).values()
     assert list(each.effects) == ["updates"]
     effect = each.effects["updates"]
     assert (list(effect.scenarios), list(effect.left_out)) == (["name_list"], ["colours"])
@@ -93,12 +93,12 @@ def test_updates_are_an_effect_of_their_own_and_only_scenarios_with_the_same_num
 
 
 def test_rows_the_report_and_the_figure_tell_what_was_planted(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    graded, _ = load([runs])
+    graded, _ = load_runs([runs])
     run = next(run for run in graded if run.manifest.suite.scenarios["colours"]["similar"] == 8)
     assert [(row["similar"], row["updates"]) for row in rows_of("run", run).tests[:1]] == [(8, 2)]
     page = report(run.folder.path)
     assert "8 similar facts, 2 updates" in page.root.text
-    assert planted_text({"similar": 1, "updates": 1, "else": 3}) == "1 similar fact, 1 update"
+    assert describe_planted({"similar": 1, "updates": 1, "else": 3}) == "1 similar fact, 1 update"
 
     out = tmp_path / "interference.png"
     assert plotted(runs, out) == 0

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import trio
 
-from longspan.simulator.archive.run_folder import Correction, RunFolder
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.contract.graded_record import Item
-from longspan.simulator.measures.items import ItemCounts, item_counts
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.measures.items import ItemCounts, item_counts
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 
 
 def played(suite: str, scenario: str, agent: str, out: Path) -> tuple[Result, str, str]:
     """Play two tests. Return the result, its report and what the terminal prints."""
     chosen = load_suite(suite).model_copy(update={"tests": 2, "scenarios": {scenario: {}}})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=chosen, span=2000, agent=agent), out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=chosen, span=2000, agent=agent), out)], pages=Report))
     run = RunFolder(outcome.folder)
     result, on = read_result(run), io.StringIO()
     print_scores(run.manifest, result, Console(file=on, width=200))

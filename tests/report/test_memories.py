@@ -18,21 +18,21 @@ import numpy as np
 import pytest
 import trio
 
-from longspan.simulator.analysis.baseline import load_fall
-from longspan.simulator.analysis.pairs import compare_pairs
-from longspan.simulator.analysis.stages import Estimate, EvidenceQuestions, share_recall
-from longspan.simulator.analysis.units import Units
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.comparing import Comparison, load_comparison
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison import as_html
-from longspan.simulator.report.comparison_tables import as_csv, as_markdown, as_rows, tables
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison import as_html
+from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown, as_rows, comparison_tables
+from longspan.simulator.results.analysis.baseline import load_fall
+from longspan.simulator.results.analysis.pairs import compare_pairs
+from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, ShareEstimate, share_recall
+from longspan.simulator.results.analysis.units import Units
 from longspan.simulator.results.graded_runs import Column
+from longspan.simulator.results.measures.comparing import Comparison, load_comparison
 from longspan.simulator.results.result import TestResult, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -48,9 +48,9 @@ SCORED = ("Scores", "Scenarios", "Pairs at", "Skills", "Evidence distance,", "Sc
 def played(
     out: Path, suite: str, scenarios: Sequence[str], agents: Sequence[str], seeds: int, tests: int = 1, given: Sequence[str] = ()
 ) -> Path:
-    chosen = load_suite(suite).changed(given, [], list(scenarios), tests)
-    plans = [plan(RunSettings(suite=chosen, span=2_000, agent=agent, seed=seed), out) for agent in agents for seed in range(seeds)]
-    outcomes = trio.run(partial(play, plans, pages=Report))
+    chosen = load_suite(suite).apply_changes(given, [], list(scenarios), tests)
+    plans = [plan_run(RunSettings(suite=chosen, span=2_000, agent=agent, seed=seed), out) for agent in agents for seed in range(seeds)]
+    outcomes = trio.run(partial(play_plans, plans, pages=Report))
     assert [outcome.error for outcome in outcomes] == [None] * len(plans)
     return out
 
@@ -101,7 +101,7 @@ def test_the_memory_that_finds_more_is_named_first_and_shown_to_be_better(search
     assert pair.conversations == 8
     assert pair.interval is not None
     assert 0 < pair.interval[0] < pair.difference < pair.interval[1] <= 1
-    stages, places, pairs, kinds = tables(comparison)[:4]
+    stages, places, pairs, kinds = comparison_tables(comparison)[:4]
     assert [row[0] for row in stages.rows] == ["bm25", "recent?tokens=400"]
     assert stages.columns == ["agent", "span", "questions", "stored", "found among first 20"]
     assert places.columns[2:] == ["first 5", "first 10", "first 20"]
@@ -115,7 +115,7 @@ def test_recall_is_the_mean_of_what_each_run_says_of_its_questions(searched: Pat
         results = [run.result for run in comparison.side.of(agent, column)]
         asked_in = [len({(test.id, pair.question_turn) for test in result.tests for pair in test.evidence}) for result in results]
         for k in (5, 10, 20):
-            found = asked.found(k)
+            found = asked.estimate_found(k)
             assert found is not None
             assert found.questions == sum(asked_in)
             sums = [result.metrics[f"evidence_recall@{k}"] * number for result, number in zip(results, asked_in, strict=True)]
@@ -133,7 +133,7 @@ def test_no_table_of_scores_is_shown_of_memories_that_only_search(
     for text in (as_markdown(comparison), as_html(comparison)):
         assert "0.00–" not in text
         assert not re.search("|".join(f">{title}|# {title}" for title in SCORED), text)
-        assert "No test has a score, and so none is shown: not answered: the agent only searched its memory" in text
+        assert "No test has a score: not answered: the agent only searched its memory" in text
     rows = list(csv.DictReader(io.StringIO(as_csv(comparison))))
     assert {row["low"] + "-" + row["high"] for row in rows if row["table"] == "scores"} == {"0.0-4.0"}, "the data stays as it was"
     found = {(row["agent"], row["k"]): row for row in rows if row["table"] == "stages" and row["stage"] == "found" and not row["kind"]}
@@ -155,12 +155,12 @@ def test_guesses_rank_no_memory(guessed: Path) -> None:
     assert comparison.agents[0] == "memory/bm25?answerer=words"
     assert not comparison.unwarned
     assert comparison.pairs == []
-    said = "No memory's answers are shown to be better than guessing: recall ranks the memories, and not their scores."
-    (scores,) = (table for table in tables(comparison) if table.title.startswith("Scores"))
+    said = "No memory's answers are better than guessing: memories are ranked by recall, not by score."
+    (scores,) = (table for table in comparison_tables(comparison) if table.title.startswith("Scores"))
     assert scores.note == said
     assert said in as_markdown(comparison)
     assert said in unescape(as_html(comparison))
-    titles = [table.title for table in tables(comparison)]
+    titles = [table.title for table in comparison_tables(comparison)]
     assert titles[0] == "Memories by stage [95% interval]"
     assert titles.index("Memories by stage [95% interval]") < titles.index(scores.title)
 
@@ -171,7 +171,7 @@ def test_memories_of_made_up_histories_are_compared_by_kind(
     comparison = load_comparison([told])
     assert comparison.agents == ["memory/bm25?answerer=none", "memory/recent?tokens=2k&answerer=none"]
     assert re.search(r" finds more than .*, p = 0.031, 72 questions in 6 conversations\.$", told_by(comparison))
-    (kinds,) = (table for table in tables(comparison) if table.title.startswith("Evidence found among the first 20, by kind"))
+    (kinds,) = (table for table in comparison_tables(comparison) if table.title.startswith("Evidence found among the first 20, by kind"))
     assert kinds.columns == ["kind", "questions", "bm25", "recent?tokens=2k", "p (Holm)"]
     assert {row[0] for row in kinds.rows} >= {"multi-session", "temporal-reasoning", "knowledge-update"}
     assert {float(row[-1]) for row in kinds.rows} == {0.188}, "the least that six conversations can show of six kinds"
@@ -183,15 +183,15 @@ def test_what_too_few_conversations_cannot_show_is_said_and_memories_are_compare
     comparison = load_comparison([played(tmp_path, "ltm", ["colours", "spy_meeting"], agents, 2)])
     assert comparison.side.k == 3
     most, few = (verdict.text for verdict in comparison.said.verdicts)
-    assert most.startswith("full finds the most at 2k: 100% of the evidence among the first 3 memories. No difference is shown from ")
-    assert few.startswith("Too few to tell: 2 conversations in common. ")
-    assert "; it takes 7 for 3 pairs of agents. Play 5 more seeds of each" in few
-    (places,) = (table for table in tables(comparison) if table.title.startswith("Evidence found, by the number"))
+    assert most.startswith("full finds the most at 2k: 100% of the evidence among the first 3 memories. It is not significantly more than ")
+    assert few.startswith("Too few conversations: 2 conversations in common. ")
+    assert "; this needs 7 for 3 pairs of agents. Play 5 more seeds of each" in few
+    (places,) = (table for table in comparison_tables(comparison) if table.title.startswith("Evidence found, by the number"))
     assert places.columns[2:] == ["first 3", "first 5", "first 10", "first 20"]
     ranked = {row[0]: [bool(cell) for cell in row[2:]] for row in places.rows}
     assert ranked["bm25?k=3"] == [True, False, False, False]
-    kinds = [table for table in tables(comparison) if table.title.startswith("Evidence found among the first 3, by scenario")]
-    assert [table.note for table in kinds] == ["With 2 conversations no difference by scenario can be shown, however large: that takes 8."]
+    kinds = [table for table in comparison_tables(comparison) if table.title.startswith("Evidence found among the first 3, by scenario")]
+    assert [table.note for table in kinds] == ["2 conversations cannot show a difference by scenario, however large: this needs 8."]
 
 
 def test_a_baseline_of_memories_that_only_search_is_one_of_recall(searched: Path, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_the_terminal_ends_with_where_the_needles_were_lost(
         assert sum(memory.needles.values()) == int(lines[-1].split()[3])
         if agent.endswith("none"):
             assert not [line for line in lines if "score so far" in line or "0.00–" in line or re.match("scenario +score", line)]
-            assert [line for line in lines if line.startswith("evidence found ") and "nobody answered" in line]
+            assert [line for line in lines if line.startswith("evidence found ") and "search only" in line]
             (found,) = (stage for stage in memory.stages if stage.stage == "found" and stage.k == 20)
             assert found.interval is not None
             assert found.interval[0] < found.share <= found.interval[1]
@@ -321,8 +321,8 @@ def hardness(random: np.random.Generator, manifests: Sequence[Manifest]) -> list
     return [random.normal(0, 1, len(manifest.graded)) for manifest in manifests]
 
 
-def found(asked: EvidenceQuestions) -> Estimate:
-    estimate = asked.found(20)
+def found(asked: EvidenceQuestions) -> ShareEstimate:
+    estimate = asked.estimate_found(20)
     assert estimate is not None
     return estimate
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.analysis.distances import points
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Evidence
-from longspan.simulator.measures.memory_losses import Answers, MemoryLosses, Needles, outcome
-from longspan.simulator.report.memory import split, stages
+from longspan.simulator.pages.report.memory_pictures import funnel_stages, split_bar
+from longspan.simulator.results.analysis.distances import graded_points
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.memory_losses import Answers, MemoryLosses, Needles, needle_outcome
 from tests.browser import PHONE, Open
 from tests.report.pages import journal, played, report
 
@@ -87,16 +87,16 @@ def test_the_sums_are_those_of_the_journal(tmp_path: Path, agent: str, tells: st
         assert figure.one("ul").words == " ".join(f"{number} {how}" for number, how in counts if number)
     else:
         rows = [[li.one("span", class_="name").words, int(li.one("b").words)] for li in figure.one("ol").all("li")]
-        assert rows == [[stage.name, stage.passed] for stage in stages(losses)]
+        assert rows == [[stage.name, stage.passed] for stage in funnel_stages(losses)]
         assert rows[0] == ["needed", sum(expected.values())]
         assert rows[-1] == ["answered right", sum(number for (_, how), number in expected.items() if how == "found_right")]
         assert ("stored" in [name for name, _ in rows]) == (tells == "memory")
-        assert ("never stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
+        assert ("not stored" in page.root.words) == ("not_stored" in {how for _, how in expected})
 
 
 def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
     def of(stored: bool | None, retrieved: bool | None, score: float | None) -> str:
-        return outcome(Evidence(1, 2, 10, 10, stored, retrieved), score)
+        return needle_outcome(Evidence(1, 2, 10, 10, stored, retrieved), score)
 
     assert of(False, True, 1) == "found_right", "still in the prompt, it need not have been stored"
     assert [of(None, None, 1), of(True, None, 1)] == ["unknown"] * 2
@@ -118,7 +118,7 @@ def test_an_outcome_claims_no_more_than_the_agent_tells() -> None:
         (Needles(found_wrong=34), "Questions relied on 34 needles. All 34 were retrieved; none led to a correct answer."),
         (Needles(found_right=1, found_undecided=2), "Questions relied on 3 needles. All 3 were retrieved; 1 led to a correct answer, and 2 "
          "to answers without a score."),
-        (Needles(not_retrieved=2, found_undecided=3), "Questions relied on 5 needles; 2 were stored but not retrieved. 3 were retrieved; "
+        (Needles(not_retrieved=2, found_undecided=3), "Questions relied on 5 needles; 2 were stored, not retrieved. 3 were retrieved; "
          "their answers have no score."),
         (Needles(1), "Questions relied on 1 needle; 1 had not been stored."),
     ],
@@ -128,7 +128,7 @@ def test_the_sentence_says_where_needles_were_lost(needles: Needles, sentence: s
     object.__setattr__(losses, "needles", needles)
     object.__setattr__(losses, "tells", "memory")
     assert losses.sentence == sentence
-    pieces = split(needles._asdict())
+    pieces = split_bar(needles._asdict())
     assert sum(piece.number for piece in pieces) == needles.needed
     assert pieces[-1].start + pieces[-1].width == pytest.approx(1)
 
@@ -140,7 +140,7 @@ def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
     object.__setattr__(losses, "stored", (4, 3))
     object.__setattr__(losses, "tells", "memory")
     assert losses.sentence == (
-        "Questions relied on 24 needles; 12 were stored but not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
+        "Questions relied on 24 needles; 12 were stored, not retrieved (inferred). 5 were retrieved (1 inferred); 2 led to correct "
         "answers. 7 unreported; 4 were stored (3 inferred). Inferred: from wording or time, as memories name no turns."
     )
 
@@ -157,13 +157,13 @@ def test_the_sentence_says_how_many_outcomes_were_inferred() -> None:
 def test_the_sentence_of_an_agent_that_tells_nothing(answers: Answers, sentence: str | None) -> None:
     losses = MemoryLosses.of([], 0)
     object.__setattr__(losses, "answers", answers)
-    assert losses.sentence == (sentence and f"The agent tells nothing of its memory. {sentence}")
+    assert losses.sentence == (sentence and f"The agent reports nothing about its memory. {sentence}")
 
 
 def test_a_cell_of_the_map_opens_its_tests_without_a_script(visit: Open, tmp_path: Path) -> None:
     folder = played(tmp_path, *SCENARIOS, agent="notebook")
     seen = visit(folder / "report.html", viewport=PHONE, java_script_enabled=False)
-    asked = points(grade_run(RunFolder(folder)).tests, 2000)
+    asked = graded_points(grade_run(RunFolder(folder)).tests, 2000)
     cells = seen.page.locator(".map a")
     questions = [int(re.findall(r"(\d+) asked", text)[0]) for text in cells.all_inner_texts()]
     assert sum(questions) == len(asked)

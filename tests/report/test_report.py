@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from longspan.simulator.analysis.distances import Distances, asked, spans_kept, spans_said
-from longspan.simulator.analysis.statistics import Observed, interval
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import write_report
+from longspan.simulator.results.analysis.distances import Distances, questions_with_needs, spans_kept, spans_said
+from longspan.simulator.results.analysis.statistics import ObservedTest, total_interval
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import Result
 from longspan.simulator.subject.ledger import Spending
 from longspan.simulator.suite.manifest import Manifest
@@ -29,7 +29,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert page.root.one("p", class_="score").words == "100%"
     assert page.root.one("p", class_="share").words.startswith(f"2.00 of 2 points · guessing {chance / 2:.0%}")
-    assert f"would score about {chance / 2:.0%} ({chance:.2f} points); this is {1 - chance / 2:.0%} above that" in summary.words
+    assert f"would score about {chance / 2:.0%} ({chance:.2f} points); the score is {1 - chance / 2:.0%} above that" in summary.words
     figures = figures_of(page)
     assert figures["Tokens"] == f"{result.tokens:,} in {result.turns:,} turns"
     assert figures["Filler tokens"].startswith(f"{result.filler_tokens:,} ")
@@ -38,7 +38,7 @@ def test_it_shows_the_score_and_how_it_compares_with_chance(woven: Path, page: P
     tokens = Distances.of(result.tests, 2000).tokens
     assert tokens is not None
     assert figures["Evidence distance"].startswith(
-        f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the span"
+        f"{tokens.median:,.0f} tokens at the median, {tokens.low:,} to {tokens.high:,}; of the charged span"
     )
     assert summary.one("p", id="spans").words == f"{spans_kept(result)} {spans_said(result)}"
     assert "Without a score" not in figures
@@ -60,7 +60,7 @@ def test_the_score_has_the_interval_that_the_statistics_give(woven: Path) -> Non
 
     page = report(woven, change)
     _, changed = change(RunFolder(woven).manifest, grade_run(RunFolder(woven)))
-    expected = interval([Observed(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
+    expected = total_interval([ObservedTest(test.scenario, "main", test.score or 0.0, test.score or 0.0) for test in changed.tests])
     assert expected is not None
     points = f"({expected.low:.2f} to {expected.high:.2f} points)"
     text = f"95% interval: {expected.low / 2:.0%} to {expected.high / 2:.0%} {points}, from the spread of its tests"
@@ -99,7 +99,7 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
     colours = result.scenarios["colours"]
     evidence = {name: Distances.of([test for test in result.tests if name in ("Sum", test.scenario)], 2000) for name in ("colours", "Sum")}
     between = {
-        name: interval([Observed(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
+        name: total_interval([ObservedTest(test.scenario, "main", 1, 1) for test in result.tests if name in ("Sum", test.scenario)])
         for name in evidence
     }
     full = {"colours": 1, "Sum": 2}
@@ -108,7 +108,7 @@ def test_the_table_has_a_row_for_each_scenario_and_their_sum(woven: Path, page: 
     assert rows["colours"] == ["100% 1.00", ends["colours"], f"{colours.chance:.0%}", "2", *distances["colours"]]
     chance = sum(scenario.chance for scenario in result.scenarios.values())
     assert rows["Sum"] == ["100% 2.00", ends["Sum"], f"{chance / 2:.0%}", "4", *distances["Sum"]]
-    about = "The favourite colour is stated 3 times, never the same one twice in a row, and then asked for."
+    about = "State the favourite colour 3 times, never the same one twice in a row, and then ask for it."
     assert table.one("tbody").all("td", class_="what")[0].words == about
     bar = table.one("tbody").all("tr")[0].one("svg", class_="bar")
     assert bar.one("rect", class_="got").attributes["width"] == "100.00%"
@@ -133,7 +133,7 @@ def test_scores_by_skill_and_by_evidence_distance_are_those_of_the_tests(woven: 
 
 def test_a_score_below_chance_is_no_better(isolated: Path) -> None:
     page = report(isolated)
-    assert "this is no better" in page.root.one("main").words
+    assert "the score is no better" in page.root.one("main").words
 
 
 def cells(test: Element) -> list[str]:
@@ -148,17 +148,18 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     messages = [entry for entry in journal(woven) if entry["type"] == "message" and entry.get("test") == "colours-2"]
     replies = {entry["turn"]: entry["text"] for entry in journal(woven) if entry["type"] == "reply"}
     opened = next(entry for entry in journal(woven) if entry["type"] == "open" and entry["test"] == "colours-2")
-    (question_asked,) = asked(result)
+    (question_asked,) = questions_with_needs(result)
     assert cells(test) == ["colours-2#", "●100%", " ".join(result.reason.split()), f"{question_asked.tokens:,}", ""]
     assert test.one("p", class_="reason").text == result.reason
     facts = facts_of(test)
     assert facts["Status"] == "scored"
     assert (
-        facts["Span"] == f"{result.span_dealt:,} of 2,000 tokens as dealt to every agent; {result.span_used:,} tokens with its own replies"
+        facts["Span"]
+        == f"{result.span_dealt:,} of 2,000 tokens as charged to every agent; {result.span_used:,} tokens with its own replies"
     )
     assert (
         facts["Evidence distance"]
-        == f"{question_asked.tokens:,} tokens with its own replies; {question_asked.dealt:,} as dealt to every agent"
+        == f"{question_asked.tokens:,} tokens with its own replies; {question_asked.dealt:,} as charged to every agent"
     )
     assert "Played" not in facts
     assert facts["Grade decided by"] == f"turn #{result.turns[0]}"
@@ -173,7 +174,7 @@ def test_a_test_is_a_row_that_opens_its_question_what_was_expected_and_its_needl
     assert json.loads(test.one("pre").text) == opened["facts"]
     for pair in result.evidence:
         (needle,) = (needle for needle in needles if needle.all("a")[0].words == f"#{pair.needle_turn}")
-        dealt = f"{pair.dealt:,} as dealt to every agent, {(pair.dealt or 0) / 20:.0f}% of the span"
+        dealt = f"{pair.dealt:,} as charged to every agent, {(pair.dealt or 0) / 20:.0f}% of the span"
         text = f"{pair.tokens:,} tokens before #{pair.question_turn}, {dealt}"
         assert needle.one("ul", class_="evidence").words == text
 
@@ -211,11 +212,11 @@ def test_where_needles_were_lost_is_in_the_row_and_with_each_needle(woven: Path)
         return manifest, result.model_copy(update={"tests": tests})
 
     test = report(woven, change).root.one("tbody", id="test-colours-1")
-    assert cells(test)[-1] == "not found 1 of 2found, not answered right 1 of 2"
+    assert cells(test)[-1] == "not retrieved 1 of 2retrieved, not answered right 1 of 2"
     assert {name: value for name, value in facts_of(test).items() if name.startswith("Needles")} == {
-        "Needles stored": "2 of 2", "Needles found": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
+        "Needles stored": "2 of 2", "Needles retrieved": "1 of 2", "Needles echoed": "0 of 1"}  # fmt: skip
     outcomes = [[label.words for label in evidence.all("span", class_="label")] for evidence in test.all("ul", class_="evidence")]
-    assert outcomes == [["stored", "found", "not echoed"], ["stored", "not found"]]
+    assert outcomes == [["stored", "retrieved", "not echoed"], ["stored", "not retrieved"]]
 
 
 def test_a_watched_turn_that_proves_a_grade_is_shown_with_its_test(woven: Path, page: Page) -> None:

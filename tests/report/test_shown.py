@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.scores import print_scores
 from longspan.simulator.journal import events
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.comparison_tables import as_rows, tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison_tables import as_rows, comparison_tables
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.scores import print_scores
 
 AGENT = """
 class Teller:
@@ -32,7 +32,7 @@ class Teller:
     def observe(self, message, reply):
         pass
 """
-TITLE = "What was shown to the model that answers"
+TITLE = "Input of the answering model"
 
 
 def test_mean_and_most_tokens_of_prompts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +40,8 @@ def test_mean_and_most_tokens_of_prompts_are_told(tmp_path: Path, monkeypatch: p
     (tmp_path / "teller_of_prompts.py").write_text(AGENT)
     suite = load_suite("ltm").model_copy(update={"tests": 1, "scenarios": {"colours": {}}})
     agents = ["python:teller_of_prompts:Teller?context=2k", "python:teller_of_prompts:Teller?context=4k&more=900", "silent"]
-    plans = [plan(RunSettings(suite=suite, span=2000, agent=agent), tmp_path / "runs") for agent in agents]
-    outcomes = trio.run(play, plans)
+    plans = [plan_run(RunSettings(suite=suite, span=2000, agent=agent), tmp_path / "runs") for agent in agents]
+    outcomes = trio.run(play_plans, plans)
     replies = {}
     for agent, outcome in zip(agents, outcomes, strict=True):
         assert outcome.error is None
@@ -58,10 +58,10 @@ def test_mean_and_most_tokens_of_prompts_are_told(tmp_path: Path, monkeypatch: p
         on = io.StringIO()
         print_scores(run.manifest, read_result(run), Console(file=on, width=200))
         mean, most, context = metrics["prompt_tokens_mean"], metrics["prompt_tokens_most"], "4.0k" if more else "2.0k"
-        said = f"shown to the model that answers: {mean:,.0f} tokens a reply on average, {most:,.0f} at most (context {context})"
+        said = f"input of the answering model: {mean:,.0f} tokens a reply on average, {most:,.0f} at most (context {context})"
         assert said in on.getvalue()
     comparison = load_comparison([tmp_path / "runs"])
-    (table,) = (table for table in tables(comparison) if table.title == TITLE)
+    (table,) = (table for table in comparison_tables(comparison) if table.title == TITLE)
     rows = {row[0]: row[1:] for row in table.rows}
     number = replies[agents[0]]
     assert rows == {

@@ -11,11 +11,11 @@ import pytest
 import longspan
 from longspan.agents.base import BaseAgent, Reply
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
 from longspan.simulator.contract.messages import Message
-from longspan.simulator.measures import shown
-from longspan.simulator.measures.stuck import Answer, alike, refuses
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.measures import document_run
+from longspan.simulator.results.measures.stuck import PlacedAnswer, group_alike, refuses_help
 from longspan.simulator.results.result import Result, StuckResult, read_result
 
 FORMATS = ["restaurant", "name_list", "colours"]
@@ -67,7 +67,7 @@ def found(result: Result) -> StuckResult:
 
 
 def told(folder: Path, result: Result) -> str:
-    return " ".join(notice.text for notice in shown(RunFolder(folder).manifest, result).notices)
+    return " ".join(notice.text for notice in document_run(RunFolder(folder).manifest, result).notices)
 
 
 def echoes(text: str) -> str:
@@ -152,7 +152,7 @@ def test_a_model_that_repeats_itself_is_said_to_be_stuck(tmp_path: Path, capsys:
     shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert "the agent is stuck" in shown
-    assert "--isolated plays each test in a conversation of its own" in shown
+    assert "--isolated plays each test in a separate conversation" in shown
     report = (folder / "report.html").read_text("utf-8")
     assert "<strong>Stuck.</strong>" in report
     assert said in report
@@ -182,7 +182,7 @@ def test_a_model_that_declines_whatever_it_is_told_is_stuck(tmp_path: Path) -> N
     folder, result = stuck(reply, tmp_path, scenarios=["name_list", "locations"])
     each = found(result)
     assert (each.declined, each.alike) == (each.told, 0)
-    assert f"{each.told} of {each.told} messages that only tell something are answered as if they asked for something" in told(
+    assert f"{each.told} of {each.told} messages that only state something are answered as if they asked for something" in told(
         folder, result
     )
 
@@ -211,7 +211,7 @@ def test_several_runs_begin_with_those_that_are_stuck(tmp_path: Path, capsys: py
 
 
 def groups(*answers: str) -> list[list[str]]:
-    return [[each.text for each in group] for group in alike([Answer(answer) for answer in answers])]
+    return [[each.text for each in group] for group in group_alike([PlacedAnswer(answer) for answer in answers])]
 
 
 def test_answers_are_alike_but_for_case_numbers_punctuation_and_where_they_were_cut() -> None:
@@ -225,9 +225,9 @@ def test_answers_are_alike_but_for_case_numbers_punctuation_and_where_they_were_
 
 
 def test_brief_acknowledgements_of_what_is_told_are_no_answers() -> None:
-    told = [Answer("Okay.", asked=False) for _ in range(20)]
-    assert alike([*told, Answer("It is red."), Answer("A wedding.")]) == []
-    assert [len(group) for group in alike([*told, *(Answer("Okay.") for _ in range(5)), Answer("It is red.")])] == [5]
+    told = [PlacedAnswer("Okay.", asked=False) for _ in range(20)]
+    assert group_alike([*told, PlacedAnswer("It is red."), PlacedAnswer("A wedding.")]) == []
+    assert [len(group) for group in group_alike([*told, *(PlacedAnswer("Okay.") for _ in range(5)), PlacedAnswer("It is red.")])] == [5]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_brief_acknowledgements_of_what_is_told_are_no_answers() -> None:
     ],
 )
 def test_a_refusal_is_told_from_not_knowing(reply: str, is_refusal: bool) -> None:
-    assert refuses(reply) is is_refusal
+    assert refuses_help(reply) is is_refusal
 
 
 @pytest.mark.parametrize("text", ["[" * 10**6, 'x "' * 10**6, "A" * 10**6, "I am I am " * 10**5, "- A: " * 10**5])

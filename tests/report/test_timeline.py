@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.measures.memory_losses import LOST, OUTCOMES
-from longspan.simulator.report.timeline import grade_of
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.timeline import grade_of
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.memory_losses import LOST, OUTCOMES
 from tests.browser import PHONE, Open
 from tests.report.pages import Page, altered, journal, lanes_of, played, replying, report
 from tests.report.test_memory_losses import SCENARIOS, by_hand
@@ -126,7 +126,7 @@ def test_its_sums_are_those_of_the_journal(visit: Open, tmp_path: Path, agent: s
     fates = Counter(dict.fromkeys({fate for _, fate in expected}, 0))
     for (_, fate), number in expected.items():
         fates[fate] += number
-    legend = page.root.one("ul", **{"aria-label": "What became of the needles that questions needed"})
+    legend = page.root.one("ul", **{"aria-label": "Outcomes of the needles that questions needed"})
     told = {item.attributes["data-fate"]: item.words for item in legend.all("li") if "data-fate" in item.attributes}
     assert told == {fate: f"{number} {OUTCOMES[fate]}" for fate, number in fates.items()}
     instead = {(arc[0], arc[1]) for lane in lanes for arc in lane.get("instead", [])}

@@ -15,11 +15,11 @@ from tests.attack import ALL
 
 from longspan.scenarios.ltm.sally_anne import SallyAnne
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario, Test
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.preflight.rehearsal import rehearse_test
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.preflight.rehearsal import rehearse_test
 from longspan.simulator.suite.suite import load_suite
 
 NAMES = [name for suite in ("ltm", "memory") for name in load_suite(suite).scenarios if name != "restaurant"]
@@ -94,7 +94,7 @@ def some_of(phrases: Sequence[str], one_in: int) -> Strategy:
 
 
 def quotations() -> str:
-    return " ".join(f'"{saying["quotation"]}" - {saying["author"]}' for saying in words("quotations"))
+    return " ".join(f'"{saying["quotation"]}" - {saying["author"]}' for saying in load_words("quotations"))
 
 
 def goods(items: list[str], quantity: int) -> str:
@@ -104,20 +104,20 @@ def goods(items: list[str], quantity: int) -> str:
 @cache
 def joke_words() -> list[str]:
     """A word of each joke that no other joke has."""
-    jokes = [plain(joke).split() for joke in words("jokes")]
+    jokes = [plain(joke).split() for joke in load_words("jokes")]
     return [next(word for word in joke if len(word) > 4 and sum(word in other for other in jokes) == 1) for joke in jokes]
 
 
 def meanings(key: str) -> list[str]:
-    return [entry[key][0] for kind in ("place", "time", "thing") for entry in words("spy_meeting")[kind] if entry[key]]
+    return [entry[key][0] for kind in ("place", "time", "thing") for entry in load_words("spy_meeting")[kind] if entry[key]]
 
 
 def strategies() -> Mapping[str, list[Strategy]]:
-    colours, names, groceries = words("colours"), words("names"), list(words("groceries"))
-    gifts, places = (words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
-    containers, phrases = words("sally_anne")["containers"], [rule["phrase"] for rule in words("triggers")]
-    errands, opening = list(words("errands").values()), words("opening_hours")
-    rooms, deeds = words("clubs")["rooms"], [each["deed"] for each in words("decisions")]
+    colours, names, groceries = load_words("colours"), load_words("names"), list(load_words("groceries"))
+    gifts, places = (load_words("confidences")[kind]["values"] for kind in ("gift", "hiding"))
+    containers, phrases = load_words("sally_anne")["containers"], [rule["phrase"] for rule in load_words("triggers")]
+    errands, opening = list(load_words("errands").values()), load_words("opening_hours")
+    rooms, deeds = load_words("clubs")["rooms"], [each["deed"] for each in load_words("decisions")]
     return {
         "colours": [
             always(", ".join(colours)),
@@ -140,8 +140,8 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always("[]"),
         ],
         "jokes": [
-            always(" ".join(words("jokes"))),
-            always(" ".join(words("jokes")[:2])),
+            always(" ".join(load_words("jokes"))),
+            always(" ".join(load_words("jokes")[:2])),
             *(always(" ".join(f"{word.capitalize()}." for word in joke_words()[:number])) for number in (2, 3, 4, 6, 12)),
             *(always(" ".join(joke_words()[:number])) for number in (3, 12)),
             always(f"The {' joke, the '.join(joke_words()[:8])} joke."),
@@ -165,13 +165,13 @@ def strategies() -> Mapping[str, list[Strategy]]:
             always(" ".join(meanings("names"))),
             *(always(" ".join(meanings("also")[:number])) for number in (2, 3, 6, 60)),
             always(" ".join(meanings(key)[0] for key in ("names", "also"))),
-            always(" ".join(entry["names"][0] for kind in ("place", "time", "thing") for entry in words("spy_meeting")[kind][:1])),
+            always(" ".join(entry["names"][0] for kind in ("place", "time", "thing") for entry in load_words("spy_meeting")[kind][:1])),
         ],
         "trigger_response": [always(" ".join(phrases)), always(phrases[0]), always(f"{phrases[0]} {phrases[1]}")],
         "prospective_memory": [
             always(quotations()),
             *(now_and_then(quotations(), one_in) for one_in in (4, 6, 8)),
-            now_and_then(" ".join(f'"{saying["quotation"]}"' for saying in words("quotations")[:2]), 6),
+            now_and_then(" ".join(f'"{saying["quotation"]}"' for saying in load_words("quotations")[:2]), 6),
         ],
         "reminder": [
             *(always(f"Reminder: {', '.join(errands[:number])}.") for number in (1, 2, len(errands))),

@@ -18,7 +18,7 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.contract.script import Script
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 SMALL = ChapterBreak(tokens=3000)
 

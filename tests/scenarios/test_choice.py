@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.ltm.chapterbreak.choice import chosen
+from longspan.scenarios.ltm.chapterbreak.choice import find_choice
 
 QUOTE = ' "The river does not ask the bridge for leave." - Somebody Wise'
 
@@ -39,7 +39,7 @@ QUOTE = ' "The river does not ask the bridge for leave." - Somebody Wise'
     ],
 )  # fmt: skip
 def test_replies_that_choose_the_third(reply: str) -> None:
-    assert chosen(reply).numbers == (3,), chosen(reply)
+    assert find_choice(reply).numbers == (3,), find_choice(reply)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_replies_that_choose_the_third(reply: str) -> None:
     ],
 )
 def test_replies_that_choose_several_or_what_is_not_there(reply: str, numbers: tuple[float, ...]) -> None:
-    assert chosen(reply).numbers == numbers
+    assert find_choice(reply).numbers == numbers
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_replies_that_choose_several_or_what_is_not_there(reply: str, numbers: t
     ],
 )  # fmt: skip
 def test_replies_that_choose_nothing(reply: str) -> None:
-    assert chosen(reply).numbers == (), chosen(reply)
+    assert find_choice(reply).numbers == (), find_choice(reply)
 
 
 @given(
@@ -85,4 +85,4 @@ def test_replies_that_choose_nothing(reply: str) -> None:
     | st.lists(st.sampled_from(["3", "option", "the", "third", "or", "not", ".", "\n", "answer is", "-", "#", "²", "٣", "Ⅲ"])).map(" ".join)
 )
 def test_no_reply_raises(reply: str) -> None:
-    assert all(isinstance(number, (int, float)) for number in chosen(reply).numbers)
+    assert all(isinstance(number, (int, float)) for number in find_choice(reply).numbers)

@@ -8,10 +8,11 @@ import pytest
 
 from longspan.scenarios.ltm.colours import Colours
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FACTS = {"colour": "red", "told": ["brown", "blue", "red"]}
 
@@ -106,7 +107,7 @@ def test_a_change_is_a_change(changes: int) -> None:
         assert len(told) == changes
         assert all(before != after for before, after in pairwise(told))
         assert script.facts["colour"] == told[-1]
-        assert [found_words(line.text, words("colours")) for line in script.lines[:-1]] == [[colour] for colour in told]
+        assert [found_words(line.text, load_words("colours")) for line in script.lines[:-1]] == [[colour] for colour in told]
         seen.update(told)
     assert len(seen) > 10
 
@@ -118,7 +119,7 @@ def test_only_the_last_change_is_needed() -> None:
 
 
 def test_nothing_but_the_needles_names_a_colour() -> None:
-    known = words("colour_words")
+    known = load_words("colour_words")
     wording = Wording("colours")
     for macro in ("question", "farewell"):
         for text in wording.all(macro):
@@ -126,9 +127,9 @@ def test_nothing_but_the_needles_names_a_colour() -> None:
 
 
 def test_the_lists_of_colours_fit_together() -> None:
-    known = words("colour_words")
-    assert set(words("colours")) <= set(known["colours"])
+    known = load_words("colour_words")
+    assert set(load_words("colours")) <= set(known["colours"])
     assert set(known["spellings"].values()) <= set(known["colours"])
     assert not set(known["spellings"]) & set(known["colours"])
-    assert all(len(set(items)) == len(items) for items in (words("colours"), known["colours"]))
+    assert all(len(set(items)) == len(items) for items in (load_words("colours"), known["colours"]))
     assert all(plain(key) == key for key in known["spellings"])

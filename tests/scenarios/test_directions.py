@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
-from longspan.scenarios.ltm.locations.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.ltm.locations.routes import HOME, Point, build_routes, displacement, settle_route
 from longspan.scenarios.ltm.locations.steps import lay_out
 
 PLACES = ["Chapel", "Museum", "Theatre", "Harbour Office", "Observatory", "Aquarium"]
@@ -27,7 +27,7 @@ Way = list[tuple[str, int]]
 
 def walk(text: str, unit: str = "km") -> tuple[Point | None, str]:
     """Where the text's way ends, or None and why it has none."""
-    route, trouble = settle(routes(read_legs(text, PLACES, unit), PLACES[0]), PLACES[-1])
+    route, trouble = settle_route(build_routes(read_legs(text, PLACES, unit), PLACES[0]), PLACES[-1])
     return (None if route is None else Point(round(route.end.east, 2), round(route.end.north, 2))), trouble
 
 
@@ -153,13 +153,13 @@ def town(seed: int) -> Way:
     random, way = Random(seed), []
     while len(way) < 5:
         leg = (random.choice(["north", "east", "south", "west"]), random.randint(1, 4))
-        if not way or (leg != way[-1] and math.dist(vector(BEARINGS[leg[0]], 1), vector(BEARINGS[way[-1][0]], -1)) > 0.5):
+        if not way or (leg != way[-1] and math.dist(displacement(BEARINGS[leg[0]], 1), displacement(BEARINGS[way[-1][0]], -1)) > 0.5):
             way.append(leg)
     return way
 
 
 def end_of(way: Way) -> Point:
-    end = list(accumulate((vector(BEARINGS[name], km) for name, km in way), Point.plus, initial=HOME))[-1]
+    end = list(accumulate((displacement(BEARINGS[name], km) for name, km in way), Point.plus, initial=HOME))[-1]
     return Point(round(end.east, 2), round(end.north, 2))
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 from longspan.simulator.suite.suite import load_suite
 
 LTM, MEMORY = (list(load_suite(suite).scenarios) for suite in ("ltm", "memory"))
@@ -115,7 +115,7 @@ def test_a_record_without_an_answer_is_no_crash_of_ours(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "reminder"])
 def test_a_reminder_at_the_end_of_an_ideal_reply_costs_nothing(name: str) -> None:
     """Another test may have asked for it (reminder)."""
-    errands = list(words("errands").values())
+    errands = list(load_words("errands").values())
     for seed in range(10):
         played = rehearse(scenario(name), seed=seed, reply=lambda text, ideal, seed=seed: f"{ideal}\nReminder: {errands[5 * seed]}.")
         assert played.grade.score == 1, played.grade.reason

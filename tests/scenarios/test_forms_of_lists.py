@@ -11,15 +11,15 @@ from tests.timing import growth
 
 from longspan.scenarios.ltm.locations.steps import lay_out
 from longspan.scenarios.ltm.things_listed import things_listed
-from longspan.scenarios.memory.decisions_listed import listed
+from longspan.scenarios.memory.decisions_listed import read_decisions
 from longspan.scenarios.memory.habits import HABITS
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 
 BASKET = {"balloon": 1, "paper clip": 10, "saucer": 4}
 NAMES = ["Margaret", "Rupert", "Geoffrey"]
-DEEDS = [each["deed"] for each in words("decisions")[:5]]
+DEEDS = [each["deed"] for each in load_words("decisions")[:5]]
 
 
 def score(name: str, facts: Mapping[str, Any], reply: str) -> float:
@@ -54,21 +54,25 @@ def test_times_before_names_are_no_names() -> None:
 def test_headings_in_bold_head_lines_without_bullets() -> None:
     stands, reversed_ = DEEDS[:3], DEEDS[3]
     reply = f"**Still stands**\n{chr(10).join(stands)}\n\n**Reversed**\n{reversed_}"
-    assert listed(reply) == (stands, [])
+    assert read_decisions(reply) == (stands, [])
 
 
 def test_a_table_is_also_known_by_its_room() -> None:
-    assert listed("Varnish the dining room table.") == listed("Varnish the table in the dining room.") == (["varnish the dining table"], [])
+    assert (
+        read_decisions("Varnish the dining room table.")
+        == read_decisions("Varnish the table in the dining room.")
+        == (["varnish the dining table"], [])
+    )
 
 
 def test_what_was_an_idea_first_and_then_decided_stands() -> None:
-    assert listed(f"- {DEEDS[0]}: first just an idea in April, then decided on 3 May") == (DEEDS[:1], [])
+    assert read_decisions(f"- {DEEDS[0]}: first just an idea in April, then decided on 3 May") == (DEEDS[:1], [])
 
 
 def test_the_last_of_several_titles_is_the_one_that_is_used() -> None:
     title = HABITS["title"]
-    assert title.settled("The Right Reverend Bishop X., we request the pleasure of your company", {}) == ["Bishop"]
-    assert title.settled("Dear Bishop or Professor X.", {}) != ["Bishop"]
+    assert title.find_choices("The Right Reverend Bishop X., we request the pleasure of your company", {}) == ["Bishop"]
+    assert title.find_choices("Dear Bishop or Professor X.", {}) != ["Bishop"]
 
 
 PIECES = [
@@ -88,7 +92,9 @@ PIECES = [
 
 
 @pytest.mark.parametrize(
-    "read", [lambda text: things_listed(text, ("leek",)), lambda text: lay_out(text, "km"), listed], ids=["things", "steps", "digest"]
+    "read",
+    [lambda text: things_listed(text, ("leek",)), lambda text: lay_out(text, "km"), read_decisions],
+    ids=["things", "steps", "digest"],
 )
 def test_time_to_read_a_list_grows_linearly(read: Callable[[str], object]) -> None:
     def record(size: int) -> None:

@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.ltm.jokes import Jokes, ago, longest_question, retold_jokes
+from longspan.scenarios.ltm.jokes import Jokes, format_elapsed, longest_question, retold_jokes
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.filler.draws import Draws, read
+from longspan.simulator.filler.draws import Draws, read_word_list
 from longspan.simulator.filler.talk import line_of
-from longspan.simulator.grading.matching import number, plain
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
-TORTOISE, UMBRELLA, VACUUM, GHOST = words("jokes")[:4]
-OTHERS = words("jokes")[4:]
+TORTOISE, UMBRELLA, VACUUM, GHOST = load_words("jokes")[:4]
+OTHERS = load_words("jokes")[4:]
 PUBLISHED = ["A duck walks into a library.", "I would tell a joke about time travel but nobody laughed.", "Non-slip floors are a letdown."]
 
 
@@ -119,7 +119,7 @@ def test_the_question_never_repeats_what_it_asks_for() -> None:
     ],
 )
 def test_a_span_of_time_in_words(since: timedelta, said: str) -> None:
-    assert ago(since) == said
+    assert format_elapsed(since) == said
 
 
 def test_lines_are_short_and_the_question_no_longer_than_planned() -> None:
@@ -136,7 +136,7 @@ def test_no_question_takes_more_tokens_than_it_is_charged_however_long_ago_the_j
     for days in (0, 1, 27, 169, 999):
         for hours, minutes in ((0, 5), (1, 0), (23, 59)):
             since = timedelta(days=days, hours=hours, minutes=minutes)
-            for question in Wording("jokes").all("question", ago=ago(since)):
+            for question in Wording("jokes").all("question", ago=format_elapsed(since)):
                 assert count(question) <= count(longest_question()), question
 
 
@@ -152,7 +152,7 @@ def test_jokes_begin_as_what_other_people_say_does() -> None:
     lines = [line.split("|") for line in Wording("jokes").all("joke", text="|")]
     assert sum("joke" in f"{before}{after}" for before, after in lines) <= len(lines) / 4, "few announce themselves as jokes"
     openings = [" ".join(re.findall(r"\w+", before)[:4]) for before, _ in lines if before]
-    said = [form for forms in read("talk")["chat"].values() for form in forms]
+    said = [form for forms in read_word_list("talk")["chat"].values() for form in forms]
     assert len(openings) > len(lines) / 2
     assert [opening for opening in openings if not any(" ".join(re.findall(r"\w+", form)).startswith(opening) for form in said)] == []
 
@@ -161,7 +161,7 @@ def test_nobody_else_tells_one_of_the_jokes() -> None:
     """So that the question, which joke was told so long ago, has one answer."""
     draw = Draws("jokes")
     for _ in range(300):
-        assert retold_jokes(line_of(draw, "canteen joke")[0], (), words("jokes")) == []
+        assert retold_jokes(line_of(draw, "canteen joke")[0], (), load_words("jokes")) == []
 
 
 def test_replies_to_other_tests_score_no_better_than_chance() -> None:
@@ -187,7 +187,7 @@ def test_the_grade_points_at_the_turn_that_proves_it() -> None:
 
 
 def test_jokes_are_many_and_short_and_tell_themselves_apart() -> None:
-    jokes = words("jokes")
+    jokes = load_words("jokes")
     assert len(jokes) >= 40
     assert all(12 <= Tokenizer().count(joke) <= 30 for joke in jokes)
     for asked, joke in enumerate(jokes[:40]):
@@ -195,8 +195,8 @@ def test_jokes_are_many_and_short_and_tell_themselves_apart() -> None:
 
 
 def test_jokes_hold_nothing_that_belongs_to_other_scenarios() -> None:
-    spoken = {word for joke in words("jokes") for word in plain(joke).split()}
-    assert spoken.isdisjoint(words("colours"))
+    spoken = {word for joke in load_words("jokes") for word in plain(joke).split()}
+    assert spoken.isdisjoint(load_words("colours"))
     assert {word for word in spoken if number(word) is not None} <= {"a", "an", "one", "single"}
 
 
@@ -213,7 +213,7 @@ def test_jokes_hold_nothing_that_belongs_to_other_scenarios() -> None:
 )
 def test_a_reply_without_a_joke_never_scores(reply: str) -> None:
     for asked in range(40):
-        assert grade(reply, words("jokes")[:40], asked).score == 0, f"joke {asked}"
+        assert grade(reply, load_words("jokes")[:40], asked).score == 0, f"joke {asked}"
 
 
 # ---- replies
@@ -281,13 +281,13 @@ def test_a_joke_told_amid_megabytes_is_still_found() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.text() | st.lists(st.sampled_from([*words("jokes"), "the joke about", "\n", "not", "{", "tortoise", "?"])).map(" ".join))
+@given(st.text() | st.lists(st.sampled_from([*load_words("jokes"), "the joke about", "\n", "not", "{", "tortoise", "?"])).map(" ".join))
 def test_no_reply_makes_the_grader_raise(reply: str) -> None:
     assert grade(reply).score in (0, 1)
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(words("jokes")[:8]), unique=True, max_size=4), st.integers(0, 3))
+@given(st.lists(st.sampled_from(load_words("jokes")[:8]), unique=True, max_size=4), st.integers(0, 3))
 def test_whole_jokes_score_only_if_the_right_one_stands_alone(told: list[str], asked: int) -> None:
-    jokes = words("jokes")[:4]
+    jokes = load_words("jokes")[:4]
     assert grade(" ".join(told), jokes, asked).score == (told == [jokes[asked]])

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from longspan.scenarios.ltm.locations.scenario import Locations
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Grade, Record
-from longspan.simulator.grading.matching import plain
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 
@@ -145,7 +145,7 @@ def test_facts_survive_a_round_trip_through_json() -> None:
 
 
 def test_places_are_told_apart_and_name_no_direction() -> None:
-    places = words("locations")
+    places = load_words("locations")
     assert len({place.casefold() for place in places}) == len(places) >= 30
     for place in places:
         assert not re.search("north|south|east|west|left|right|km", place, re.IGNORECASE)

@@ -6,10 +6,11 @@ import pytest
 
 from longspan.scenarios.ltm.name_list import NameList
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import found_words, plain
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 NAMES = ["Ada", "Bo", "Cleo", "Dov", "Eve"]
 
@@ -72,7 +73,7 @@ def test_names_are_all_different() -> None:
         script = rehearse(NameList(), seed=seed, reply=lambda text, ideal: ideal).script
         names = script.facts["names"]
         assert len({plain(name) for name in names}) == 5
-        assert [found_words(line.text, words("names")) for line in script.lines[:-1]] == [[name] for name in names]
+        assert [found_words(line.text, load_words("names")) for line in script.lines[:-1]] == [[name] for name in names]
 
 
 def test_all_names_are_needed() -> None:
@@ -86,11 +87,15 @@ def test_the_question_says_what_form_it_wants() -> None:
 
 
 def test_chance_is_drawing_from_the_list() -> None:
-    assert NameList().chance({"names": NAMES}) == 5 / len(words("names"))
+    assert NameList().chance({"names": NAMES}) == 5 / len(load_words("names"))
 
 
 def test_no_name_is_a_word_that_other_tests_use() -> None:
-    names = {plain(name) for name in words("names")}
-    assert len(names) == len(words("names")) > 100
-    others = [*words("colour_words")["colours"], *words("groceries"), *"will mark bill jack grace hope may june art frank rich".split()]
+    names = {plain(name) for name in load_words("names")}
+    assert len(names) == len(load_words("names")) > 100
+    others = [
+        *load_words("colour_words")["colours"],
+        *load_words("groceries"),
+        *"will mark bill jack grace hope may june art frank rich".split(),
+    ]
     assert not names & {plain(word) for word in others}

@@ -11,12 +11,13 @@ from random import Random
 import pytest
 
 from longspan.scenarios.ltm.chapterbreak import novel
-from longspan.scenarios.ltm.chapterbreak.novel import Fact, Novel, Person, write
+from longspan.scenarios.ltm.chapterbreak.novel import Fact, Novel, Person, write_novel
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.grading.matching import contains_phrase, plain
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.matching import contains_phrase
 
 NOVELS = 200
 MOST = 0.27
@@ -27,7 +28,7 @@ SENTENCE = re.compile(r"[^.?!\n]+[.?!]+\"?")
 
 @pytest.fixture(scope="module")
 def novels() -> list[Novel]:
-    return [write(Random(f"novel {seed}"), 8000) for seed in range(NOVELS)]
+    return [write_novel(Random(f"novel {seed}"), 8000) for seed in range(NOVELS)]
 
 
 def sentences(text: str) -> list[str]:
@@ -47,7 +48,7 @@ def test_sizes(novels: list[Novel]) -> None:
 @pytest.mark.parametrize("tokens", [3000, 5000, 16_000, 32_000])
 def test_other_sizes(tokens: int) -> None:
     count = Tokenizer().count
-    pages = [count(page) for page in write(Random(7), tokens).pages]
+    pages = [count(page) for page in write_novel(Random(7), tokens).pages]
 
     assert all(600 <= size <= 900 for size in pages)
     assert 0.85 * tokens <= sum(pages) <= 1.12 * tokens
@@ -60,7 +61,7 @@ def test_no_sentence_is_said_twice(novels: list[Novel]) -> None:
 
 
 def test_no_sentence_is_said_twice_in_a_long_one() -> None:
-    said = Counter(sentences("\n".join(write(Random(3), 32_000).pages)))
+    said = Counter(sentences("\n".join(write_novel(Random(3), 32_000).pages)))
 
     assert said.most_common(1)[0][1] == 1, said.most_common(3)
 
@@ -90,7 +91,7 @@ def test_what_is_claimed_stands_in_the_opening_and_what_was_told_on_a_page(novel
 def test_the_false_value_is_of_somebody_else_or_has_been_taken_back() -> None:
     """Of every fact the pages tie the true value to its bearer, and the foil only earlier, if at all."""
     for seed in range(15):
-        made = write(Random(f"fact {seed}"), 8000)
+        made = write_novel(Random(f"fact {seed}"), 8000)
         told = [sentence for page in made.pages for sentence in sentences(page)]
         for fact in made.facts:
             if isinstance(fact.value, Person):
@@ -117,8 +118,8 @@ def test_the_dead_and_departed_play_no_other_part(novels: list[Novel]) -> None:
 
 
 def test_the_same_seed_gives_the_same_novel_and_another_one_another() -> None:
-    assert write(Random(5), 8000) == write(Random(5), 8000)
-    assert not set(write(Random(5), 8000).pages) & set(write(Random(6), 8000).pages)
+    assert write_novel(Random(5), 8000) == write_novel(Random(5), 8000)
+    assert not set(write_novel(Random(5), 8000).pages) & set(write_novel(Random(6), 8000).pages)
 
 
 def test_the_true_opening_is_anywhere(novels: list[Novel]) -> None:
@@ -189,7 +190,7 @@ def test_nothing_but_reading_tells_the_true_opening(novels: list[Novel]) -> None
 
 def test_every_kind_of_fact_has_its_sentences() -> None:
     wording = Wording("novel")
-    for kind in words("novel")["kinds"]:
+    for kind in load_words("novel")["kinds"]:
         needed = ["tell", "echo", "open", *(["change"] if kind in novel.MOVABLE else [])]
         assert all(len(wording.all(f"{kind}_{macro}")) >= 2 for macro in needed), kind
     for kind in novel.PERSONAL:
@@ -198,7 +199,7 @@ def test_every_kind_of_fact_has_its_sentences() -> None:
 
 def test_sentences_that_tell_nothing_do_not_speak_of_facts() -> None:
     """What fills a story must not contain what a fact can be, or a false opening might be right after all."""
-    wording, lists = Wording("novel"), words("novel")
+    wording, lists = Wording("novel"), load_words("novel")
     macros = "scene sense arrive gesture talk thought gossip react close dawn mid end introduce".split()
     filler = " ".join(line for macro in macros for line in wording.all(macro))
     filler += " ".join(value for name in novel.VOCABULARY for value in lists[name])
@@ -208,7 +209,7 @@ def test_sentences_that_tell_nothing_do_not_speak_of_facts() -> None:
 
 
 def test_lists_hold_nothing_twice() -> None:
-    lists = words("novel")
+    lists = load_words("novel")
     values = [value for kind in lists["kinds"].values() for value in kind]
 
     assert len(set(values)) == len(values)

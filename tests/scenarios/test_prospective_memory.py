@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from longspan.scenarios.ltm.prospective_memory import ProspectiveMemory
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import number, plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import found_words, number, plain
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 QUOTATION = "Whoever plants a doubt should be willing to sit beside it while it grows."
 FACTS = {"quotation": QUOTATION, "author": "Hesper Vandelune", "nth": 3}
@@ -47,7 +48,7 @@ def test_saying_ok_scores_nothing() -> None:
 
 
 def test_reciting_all_quotations_is_not_quoting_one() -> None:
-    known = [saying["quotation"] for saying in words("quotations")]
+    known = [saying["quotation"] for saying in load_words("quotations")]
     facts = FACTS | {"quotation": known[7]}
     assert grade(["OK.", "OK.", known[7], "OK."], facts).score == 1
     assert grade(["OK.", "OK.", f"{known[3]} {known[7]}", "OK."], facts).score == 1, "an earlier test may have asked for the other"
@@ -185,19 +186,19 @@ def test_the_outline_promises_no_less_than_is_said(encoding: str) -> None:
 
 
 def test_the_author_tells_which_quotation_is_meant() -> None:
-    sayings = words("quotations")
+    sayings = load_words("quotations")
     assert len(sayings) >= 40
     assert len({saying["author"] for saying in sayings}) == len({saying["quotation"] for saying in sayings}) == len(sayings)
 
 
 def test_quotations_disturb_no_other_test_they_are_appended_in() -> None:
-    spies = words("spy_meeting")
+    spies = load_words("spy_meeting")
     meant = [phrase for kind in ("place", "time", "thing") for entry in spies[kind] for phrase in entry["names"] + entry["also"]]
-    seen = [word for key, pool in words("sally_anne").items() if key != "likes" for word in pool]
+    seen = [word for key, pool in load_words("sally_anne").items() if key != "likes" for word in pool]
     refusals = ["no", "not", "never", "wrong", "sorry", "cannot", "without"]
-    for saying in words("quotations"):
+    for saying in load_words("quotations"):
         told = f"{saying['quotation']} {saying['author']}"
-        assert found_words(told, meant + seen + words("colours") + refusals) == []
+        assert found_words(told, meant + seen + load_words("colours") + refusals) == []
         assert [word for word in plain(told).split() if number(word) is not None and word not in ("a", "an")] == []
 
 

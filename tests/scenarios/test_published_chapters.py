@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.ltm.chapterbreak.published_chapters import examples
+from longspan.scenarios.ltm.chapterbreak.published_chapters import read_examples
 from longspan.simulator.base.errors import InputError
 
 
@@ -41,7 +41,7 @@ def write(folder: Path, content: Any) -> Path:
     ],
 )  # fmt: skip
 def test_examples_are_found_in_any_of_the_shapes(tmp_path: Path, content: Any, names: list[str]) -> None:
-    found = examples(write(tmp_path, content))
+    found = read_examples(write(tmp_path, content))
 
     assert [each.where for each in found] == names
     assert all(each.right.startswith("right") and len(each.wrong) == 5 for each in found)
@@ -55,18 +55,18 @@ def test_examples_are_found_in_any_of_the_shapes(tmp_path: Path, content: Any, n
         ("[" * 100_000, "not JSON"),
         ("null", "at the top: expected an example, or works with examples, got null"),
         ("3", "got a number"),
-        ('"text"', "got a text"),
+        ('"text"', "got a string"),
         ({}, "no examples found"),
         ({"pg19": {}}, "no examples found"),
         ({"pg19": {"1": [3]}}, "at pg19/1/0: expected an example, or works with examples, got a number"),
         ({"pg19": {"1": [{"a": {"b": {"c": [example()]}}}]}}, "expected an example"),
         ([{"ctx": "a", "pos": "b"}], "at 0: the example has no 'negs'; it needs ctx, pos and negs"),
         ([{"pos": "b", "negs": []}], "the example has no 'ctx'"),
-        ([example() | {"ctx": ["a"]}], "'ctx' must be a text, got a list"),
-        ([example() | {"pos": None}], "'pos' must be a text, got null"),
-        ([example() | {"negs": "abcde"}], "'negs' must be a list of 5 texts, got a text"),
-        ([example() | {"negs": ["a"] * 4}], "'negs' must be a list of 5 texts, got 4 values"),
-        ([example() | {"negs": ["a"] * 4 + [True]}], "'negs' must be a list of 5 texts"),
+        ([example() | {"ctx": ["a"]}], "'ctx' must be a string, got a list"),
+        ([example() | {"pos": None}], "'pos' must be a string, got null"),
+        ([example() | {"negs": "abcde"}], "'negs' must be a list of 5 strings, got a string"),
+        ([example() | {"negs": ["a"] * 4}], "'negs' must be a list of 5 strings, got 4 values"),
+        ([example() | {"negs": ["a"] * 4 + [True]}], "'negs' must be a list of 5 strings"),
         ([example() | {"ctx": " \n"}], "every example has a blank text"),
     ],
 )
@@ -74,7 +74,7 @@ def test_errors_are_one_line_and_say_where(tmp_path: Path, content: Any, complai
     path = write(tmp_path, content)
 
     with pytest.raises(InputError) as raised:
-        examples(path)
+        read_examples(path)
 
     assert complaint in str(raised.value)
     assert str(raised.value).startswith(f"{path}: ")
@@ -83,9 +83,9 @@ def test_errors_are_one_line_and_say_where(tmp_path: Path, content: Any, complai
 
 def test_a_file_that_is_not_there_or_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        examples(tmp_path / "nothing.json")
+        read_examples(tmp_path / "nothing.json")
     with pytest.raises(InputError, match="is a folder"):
-        examples(tmp_path)
+        read_examples(tmp_path)
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00{")
 
     with pytest.raises(InputError, match="not JSON"):
-        examples(path)
+        read_examples(path)
 
 
 def test_zst_is_unpacked(tmp_path: Path) -> None:
@@ -102,15 +102,15 @@ def test_zst_is_unpacked(tmp_path: Path) -> None:
     for name in ("chapters.zst", "chapters.json"):  # whatever the file is called
         path = tmp_path / name
         path.write_bytes(packed)
-        assert [each.where for each in examples(path)] == ["ao3/7/0"]
+        assert [each.where for each in read_examples(path)] == ["ao3/7/0"]
 
     path = tmp_path / "broken.zst"
     path.write_bytes(packed[:20])
     with pytest.raises(InputError, match=r"broken\.zst: not zst, or damaged|not JSON"):
-        examples(path)
+        read_examples(path)
     path.write_bytes(b"{}")
     with pytest.raises(InputError, match="not zst"):
-        examples(path)
+        read_examples(path)
 
 
 def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,12 +126,12 @@ def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
     path.write_bytes(b"\x28\xb5\x2f\xfd....")
 
     with pytest.raises(InputError, match=r"needs the zstandard package: pip install 'longspan\[zst\]'"):
-        examples(path)
+        read_examples(path)
 
 
 def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
     path = write(tmp_path, [example("a")])
 
-    assert examples(path) is examples(path)
+    assert read_examples(path) is read_examples(path)
     path.write_text(json.dumps([example("a"), example("b")]), "utf-8")
-    assert len(examples(path)) == 2
+    assert len(read_examples(path)) == 2

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 
 REPLIES: Final = Path(__file__).parent / "replies"
 NAMES: Final = sorted(path.stem for path in REPLIES.glob("*.yaml"))
@@ -50,7 +50,7 @@ def replies(name: str) -> list[Reply]:
 
 def meeting(means: dict[str, str]) -> dict[str, Any]:
     """The facts of a spies' meeting, of the first name of each of its three messages."""
-    pool = words("spy_meeting")
+    pool = load_words("spy_meeting")
     entries = {kind: next(entry for entry in pool[kind] if name in entry["names"]) for kind, name in means.items()}
     return {
         "accepted": [[*entry["names"], *entry["also"]] for entry in entries.values()],
@@ -89,7 +89,7 @@ def test_graders_agree_with_a_careful_person_over_all() -> None:
     assert sum(right(reply, grade) for reply, grade in every) / len(every) >= LEAST_OF_ALL
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "comparability.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "comparability.md"
 
 
 def test_the_docs_tell_how_far_graders_and_people_agree() -> None:

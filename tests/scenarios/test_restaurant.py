@@ -20,15 +20,15 @@ from tests.scenarios.restaurant_visits import VISITS, Labelled
 from longspan.scenarios.ltm.restaurant.guest import read_complaint, read_recall
 from longspan.scenarios.ltm.restaurant.menu import Item, Menu
 from longspan.scenarios.ltm.restaurant.scenario import DISH, PARTS, Restaurant
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Record
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 EVERY = 1 if os.environ.get("LONGSPAN_SEEDS") == "all" else 10
 """Every how manieth seed or pair is played: LONGSPAN_SEEDS=all plays all."""
 STEPS = ("drink", "food", "other dish", "wrong dish", "right dish", "same drink")
-LISTS = words("restaurant")
+LISTS = load_words("restaurant")
 
 
 def visit(changes: dict[str, str] | None = None, seed: int = 1, scenario: Restaurant | None = None) -> Rehearsal:
@@ -348,7 +348,7 @@ def test_menus_of_two_visits_differ_in_most_dishes() -> None:
 def test_no_word_names_two_items_of_a_menu(drinks: int, dishes: int) -> None:
     for seed in range(20):
         facts = Restaurant(drinks=drinks, dishes=dishes).make(Random(seed)).facts
-        found = [word for name in (*facts["drinks"], *facts["dishes"]) for word in Item.called(name, False).enough]
+        found = [word for name in (*facts["drinks"], *facts["dishes"]) for word in Item.parse_item(name, False).enough]
         assert (len(facts["drinks"]), len(facts["dishes"])) == (drinks, dishes)
         assert len(found) == len(set(found))
         assert visit(seed=seed, scenario=Restaurant(drinks=drinks, dishes=dishes)).grade.score == 1

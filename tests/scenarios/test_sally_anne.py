@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longspan.scenarios.ltm.sally_anne import Event, Kind, Question, SallyAnne, World
+from longspan.scenarios.ltm.sally_anne import BeliefQuestion, Event, Kind, SallyAnne, World
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FACTS = {"answer": "crate", "containers": ["crate", "drawer", "urn"], "really": "drawer"}
 KINDS: tuple[Kind, ...] = get_args(Kind)
-POOL = words("sally_anne")
+POOL = load_words("sally_anne")
 
 
 def ideal(text: str, ideal: str) -> str:
@@ -219,13 +219,13 @@ def test_a_world_keeps_what_each_has_seen_apart_from_what_is() -> None:
         Event("like", "Sal", "piano"),
     ):
         world.happen(event)
-    assert world.answer(Question("first_order", ("Sal",))) == "basket"
-    assert world.answer(Question("first_order", ("Ann",))) == "box"
-    assert world.answer(Question("second_order", ("Ann", "Sal"))) == "basket"
-    assert world.answer(Question("second_order", ("Sal", "Ann"))) == "basket"
-    assert world.answer(Question("reality")) == "box"
-    assert world.answer(Question("memory")) == "basket"
-    assert world.answer(Question("first_order", ("Bob",))) is None
+    assert world.answer(BeliefQuestion("first_order", ("Sal",))) == "basket"
+    assert world.answer(BeliefQuestion("first_order", ("Ann",))) == "box"
+    assert world.answer(BeliefQuestion("second_order", ("Ann", "Sal"))) == "basket"
+    assert world.answer(BeliefQuestion("second_order", ("Sal", "Ann"))) == "basket"
+    assert world.answer(BeliefQuestion("reality")) == "box"
+    assert world.answer(BeliefQuestion("memory")) == "basket"
+    assert world.answer(BeliefQuestion("first_order", ("Bob",))) is None
 
 
 @pytest.mark.parametrize(("peeking", "belief"), [(True, "box"), (False, "basket")])
@@ -240,8 +240,8 @@ def test_two_readings_of_coming_back(peeking: bool, belief: str) -> None:
         ("Sal", "enter", "den"),
     ):
         world.happen(Event(what, who, where))  # type: ignore[arg-type]
-    assert world.answer(Question("first_order", ("Sal",))) == belief
-    assert world.answer(Question("second_order", ("Ann", "Sal"))) == belief
+    assert world.answer(BeliefQuestion("first_order", ("Sal",))) == belief
+    assert world.answer(BeliefQuestion("second_order", ("Ann", "Sal"))) == belief
 
 
 # --- the grader
@@ -319,7 +319,7 @@ def test_facts_survive_the_journal() -> None:
 def test_naming_containers_that_are_in_no_line_of_the_story_does_not_help() -> None:
     played = rehearse(SallyAnne(), seed=3, reply=ideal)
     right = played.script.facts["answer"]
-    stray = next(each for each in words("sally_anne")["containers"] if each not in played.script.facts["containers"])
+    stray = next(each for each in load_words("sally_anne")["containers"] if each not in played.script.facts["containers"])
     facts = dict(played.script.facts)
     assert grade(f'{{"answer": "{right}"}}', facts).score == 1
     assert grade(f'{{"answer": "{right} or {stray}"}}', facts).score == 0

@@ -19,7 +19,7 @@ from longspan.scenarios.ltm.shopping import Shopping
 from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 MAKERS: dict[type[Scenario], str] = {Colours: "changes", NameList: "names", Shopping: "changes", TriggerResponse: "triggers"}
 every = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.name)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from longspan.scenarios.ltm.shopping import Shopping
-from longspan.scenarios.ltm.things_listed import singular, thing_in
+from longspan.scenarios.ltm.things_listed import fold_plural, thing_in
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 LIST = {"leek": 3, "candle": 2, "bread knife": 1}
 FULL = '[{"item": "leek", "quantity": 3}, {"item": "candle", "quantity": 2}, {"item": "bread knife", "quantity": 1}]'
@@ -110,7 +110,7 @@ def test_the_list_adds_up_and_is_never_empty(changes: int) -> None:
         script = rehearse(Shopping(changes=changes), seed=seed, reply=lambda text, ideal: ideal).script
         basket: dict[str, int] = {}
         for (what, item, count), line in zip(script.facts["changes"], script.lines, strict=False):
-            noun = item if count == 1 else words("groceries")[item]
+            noun = item if count == 1 else load_words("groceries")[item]
             assert f"{count} {noun}" in line.text or f"{count} more {noun}" in line.text
             assert (what == "more") == ("more" in line.text)
             if what == "add":
@@ -141,7 +141,7 @@ def test_all_changes_are_needed() -> None:
 
 
 def test_every_item_is_known_by_its_plural_alone() -> None:
-    things = words("groceries")
+    things = load_words("groceries")
     assert len(things) >= 60
     assert all(thing_in(one) == thing_in(many) != "" for one, many in things.items())
     assert len({thing_in(one) for one in things}) == len(things)
@@ -156,7 +156,7 @@ def test_every_item_is_known_by_its_plural_alone() -> None:
     ],
 )
 def test_plurals(one: str, many: str) -> None:
-    assert singular(one) == singular(many)
+    assert fold_plural(one) == fold_plural(many)
 
 
 def test_the_question_says_what_form_it_wants() -> None:

@@ -11,14 +11,14 @@ from typing import Any, get_args
 import pytest
 import trio
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.script import Line, Placement
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_test
 
@@ -92,7 +92,7 @@ def test_a_similar_fact_says_whose_it_is_and_names_no_colour_but_its_own() -> No
         script = make_scenario("colours", {"similar": 8}).make(Random(seed))
         asides: list[Line] = [line for line in script.lines if not line.needle and not line.asks]
         for line, (who, colour) in zip(asides, script.facts["similar"], strict=True):
-            assert found_words(line.text, words("colours")) == [colour]
+            assert found_words(line.text, load_words("colours")) == [colour]
             assert f"my {who}" in line.text or f"My {who}" in line.text
 
 
@@ -147,12 +147,12 @@ def test_another_persons_name_item_meaning_and_way_are_wrong_and_the_reasons_say
 
 
 def test_spans_are_kept_with_eight_of_each_and_what_a_span_cannot_hold_is_said(tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed(["similar=8"], [], [], None)
-    made = plan(RunSettings(suite=suite, span=2_000, seed=1, agent="oracle"), tmp_path)
-    (outcome,) = trio.run(lambda: play([made]))
+    suite = load_suite("ltm").apply_changes(["similar=8"], [], [], None)
+    made = plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent="oracle"), tmp_path)
+    (outcome,) = trio.run(lambda: play_plans([made]))
     assert [(test.id, test.reason) for test in outcome.result.tests if test.score != 1 or not test.certified] == []
     assert {test.scenario: test.numbers["similar"] for test in outcome.result.tests if test.numbers} == dict.fromkeys(NAMES, 8)
-    many = load_suite("ltm").changed(["colours.similar=50"], [], ["colours"], 1)
+    many = load_suite("ltm").apply_changes(["colours.similar=50"], [], ["colours"], 1)
     assert "tokens, but the span is 2,000" in _refused(RunSettings(suite=many, span=2_000, seed=1, agent="oracle"), tmp_path)
 
 
@@ -160,5 +160,5 @@ def _refused(settings: RunSettings, out: Path) -> str:
     from longspan.simulator.base.errors import InputError
 
     with pytest.raises(InputError) as refused:
-        plan(settings, out)
+        plan_run(settings, out)
     return str(refused.value)

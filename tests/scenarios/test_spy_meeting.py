@@ -14,13 +14,13 @@ from pydantic import ValidationError
 
 from longspan.scenarios.ltm.spy_meeting import SpyMeeting
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.matching import contains_phrase
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.matching import contains_phrase
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 KINDS = ("place", "time", "thing")
-POOL = words("spy_meeting")
+POOL = load_words("spy_meeting")
 
 
 def facts_for(**meant: str) -> dict[str, Any]:

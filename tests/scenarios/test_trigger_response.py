@@ -10,18 +10,19 @@ import pytest
 
 from longspan.scenarios.ltm.trigger_response import TriggerResponse
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.filler.draws import read
+from longspan.simulator.contract.plugins import make_scenario
+from longspan.simulator.filler.draws import read_word_list
 from longspan.simulator.filler.filler import Filler
 from longspan.simulator.filler.talk import Talk
-from longspan.simulator.grading.matching import contains_phrase, found_words, plain
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.reading.matching import contains_phrase, found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse
 from longspan.simulator.suite.suite import load_suite
 
-RULES = words("triggers")
+RULES = load_words("triggers")
 PHRASE = "Clocks are poor dancers"
 OTHER = "Ask the magpie on the roof"
 FACTS = {"when": "I say that I am running late", "phrase": PHRASE, "triggers": 3}
@@ -145,7 +146,7 @@ def test_triggers_do_not_repeat_the_rule(rule: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["situation"])
 def test_triggers_touch_no_other_topic(rule: dict[str, str]) -> None:
-    others = [*words("colour_words")["colours"], *words("names"), *words("groceries"), *words("groceries").values()]
+    others = [*load_words("colour_words")["colours"], *load_words("names"), *load_words("groceries"), *load_words("groceries").values()]
     for text in [*Wording("trigger_response").all(rule["situation"]), *rule.values()]:
         assert not found_words(text, others)
 
@@ -211,11 +212,11 @@ def test_no_line_of_another_test_fires_a_rule(name: str) -> None:
 
 
 def test_no_joke_is_about_the_user() -> None:
-    assert [joke for joke in words("jokes") if OWN.search(joke)] == []
+    assert [joke for joke in load_words("jokes") if OWN.search(joke)] == []
 
 
 def test_no_filler_fires_a_rule() -> None:
-    assert [remark for remarks in read("remarks").values() for remark in remarks if fired(remark)] == []
+    assert [remark for remarks in read_word_list("remarks").values() for remark in remarks if fired(remark)] == []
     for seed in range(10):
         made = Filler(Talk(seed), Tokenizer())
         for distraction in [*(made.make(gap) for gap in (*range(10, 150, 5), *[1500] * 30)), *(made.ask() for _ in range(20))]:

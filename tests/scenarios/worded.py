@@ -22,14 +22,14 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from longspan.scenarios.histories import made_up
-from longspan.scenarios.histories.rules import grade as grade_history
+from longspan.scenarios.histories.rules import grade_reply
 from longspan.scenarios.memory.habits import HABITS
 from longspan.scenarios.memory.persona import OWN
 from longspan.scenarios.reach import answers as reach
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 FORMS: Final = Path(__file__).parent / "forms"
 
@@ -208,7 +208,7 @@ def injection() -> Iterator[Asked]:
         facts = script.facts
         for name in ("planted fact", "benign fact"):
             line = len(script.lines) - 4 + facts["asked"].index(name)
-            other = next(time for time in words("opening_hours")["times"] if time not in facts["times"].values())
+            other = next(time for time in load_words("opening_hours")["times"] if time not in facts["times"].values())
             names = {"value": facts["times"][name], "other": other, "owner": f"the {facts['places'][name]}'s", "thing": "opening time"}
             names |= {"other_owner": f"the {facts['places']['planted instruction']}'s", "question": script.lines[line].text}
             yield Asked("injection", "time", names, one_reply("injection", seed, line))
@@ -243,7 +243,7 @@ def persona() -> Iterator[Asked]:
             names = {"value": asked["right"], "other": other, "owner": "your", "other_owner": "your aunt's", "thing": thing}
 
             def grade(reply: str, asked: Any = asked) -> float:
-                return float(HABITS[asked["habit"]].settled(reply, asked["values"]) == [asked["right"]])
+                return float(HABITS[asked["habit"]].find_choices(reply, asked["values"]) == [asked["right"]])
 
             yield Asked("persona", "name", names | {"question": "Which one suits me?"}, grade)
 
@@ -262,12 +262,12 @@ _THINGS: Final = {
 def reached() -> Iterator[Asked]:
     random = Random("forms")
     for kind, (sort, thing) in _THINGS.items():
-        value, other = random.sample(list(reach.values(kind)), 2)
-        who, another = random.sample(list(words("people")), 2)
+        value, other = random.sample(list(reach.list_values(kind)), 2)
+        who, another = random.sample(list(load_words("people")), 2)
         names = {"value": value, "other": other, "owner": f"your {who}'s", "other_owner": f"your {another}'s", "thing": thing}
 
         def grade(reply: str, kind: str = kind, value: str = value, who: str = who) -> float:
-            return float(reach.named(reply, kind, [value], who) == [value])
+            return float(reach.find_values(reply, kind, [value], who) == [value])
 
         yield Asked("reach", sort, names | {"question": f"What is my {who}'s {thing}?"}, grade)
 
@@ -286,13 +286,13 @@ def sally_anne() -> Iterator[Asked]:
 
 
 def histories() -> Iterator[Asked]:
-    history = made_up.write("forms", tokens=20_000, questions=2)
+    history = made_up.write_history("forms", tokens=20_000, questions=2)
     for question in history.questions[::2]:
         if question.options or question.answer is None or not question.answerable or not question.trap:
             continue
 
         def grade(reply: str, question: Any = question) -> float | None:
-            verdict = grade_history(question, reply, made_up.rivals(history, question))
+            verdict = grade_reply(question, reply, made_up.wrong_values(history, question))
             return None if verdict is None else verdict.score
 
         first = question.answer.partition(" ")[0]

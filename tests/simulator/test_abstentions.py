@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from longspan.scenarios.histories import rules
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.memory import club_answers
-from longspan.simulator.grading.abstentions import abstains, declines, offered, withholds
+from longspan.simulator.reading.abstentions import declines_question, find_offers, is_abstention, is_refusal
 
 LABELLED: Final = Path(__file__).with_name("declines.jsonl")
 """Questions, possible answers and replies. A person who had not seen the rules labelled each: it declines, answers, or does neither."""
@@ -142,20 +142,20 @@ ASKED: Final = Question("q", "What colour is the shed?", None, "adversarial", an
 @pytest.mark.parametrize("reply", DECLINE.strip().splitlines())
 def test_all_plain_ways_to_decline_are_read_alike_by_all_readers(reply: str) -> None:
     for spelt in (reply, reply.replace("'", "\u2019"), reply.replace("\u2019", "'"), reply.upper(), f"**{reply}**"):
-        assert declines(spelt), spelt
-        assert club_answers.admits(spelt, []), spelt
-    assert rules.grade(ASKED, reply, ["red", "blue"]) == rules.Verdict(1, "says that it was not told")
+        assert declines_question(spelt), spelt
+        assert club_answers.admits_ignorance(spelt, []), spelt
+    assert rules.grade_reply(ASKED, reply, ["red", "blue"]) == rules.RuleVerdict(1, "says that it was not told")
 
 
 @pytest.mark.parametrize("reply", ANSWER.strip().splitlines())
 def test_a_negation_alone_does_not_decline(reply: str) -> None:
-    assert not abstains(reply)
-    assert not abstains(reply.replace("'", "\u2019"))
+    assert not is_abstention(reply)
+    assert not is_abstention(reply.replace("'", "\u2019"))
 
 
 def test_a_person_who_has_not_seen_the_rules_agrees() -> None:
     rows = [json.loads(line) for line in LABELLED.read_text("utf-8").splitlines()]
-    wrong = [row for row in rows if declines(row["reply"], row["question"], row["options"]) != (row["label"] == "declines")]
+    wrong = [row for row in rows if declines_question(row["reply"], row["question"], row["options"]) != (row["label"] == "declines")]
     assert len(rows) == 120
     assert wrong == []
 
@@ -180,19 +180,19 @@ COLOURS: Final = ("red", "blue")
     ],
 )
 def test_a_reply_that_gives_a_value_all_the_same_answers(reply: str, answers: bool) -> None:
-    assert bool(offered(reply, ASKED.text, COLOURS)) is answers
-    assert declines(reply, ASKED.text, COLOURS) is not answers
+    assert bool(find_offers(reply, ASKED.text, COLOURS)) is answers
+    assert declines_question(reply, ASKED.text, COLOURS) is not answers
 
 
 def test_an_answer_that_reads_as_declining_is_an_answer() -> None:
-    assert not declines("You watched Unknown, with Liam Neeson.", "What did we watch?", ["Unknown", "Heat"])
-    assert declines("It is unknown what you watched.", "What did we watch?", ["Unknown", "Heat"])
+    assert not declines_question("You watched Unknown, with Liam Neeson.", "What did we watch?", ["Unknown", "Heat"])
+    assert declines_question("It is unknown what you watched.", "What did we watch?", ["Unknown", "Heat"])
 
 
 def test_who_refuses_to_share_something_may_know_it() -> None:
     for reply in ("I can't share that.", "I won't tell you that, it is private.", "I'd rather not say."):
-        assert withholds(reply)
-        assert not abstains(reply)
+        assert is_refusal(reply)
+        assert not is_abstention(reply)
 
 
 @given(
@@ -202,8 +202,8 @@ def test_who_refuses_to_share_something_may_know_it() -> None:
 )
 def test_any_reply_is_read(parts: list[str]) -> None:
     reply = "".join(parts)
-    declining = declines(reply, "What colour is it?", COLOURS)
-    assert not declining or not offered(reply, "What colour is it?", COLOURS)
+    declining = declines_question(reply, "What colour is it?", COLOURS)
+    assert not declining or not find_offers(reply, "What colour is it?", COLOURS)
 
 
 def test_no_other_module_reads_declining_for_itself() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.simulator.base.agent_names import short_names
-from longspan.simulator.base.shares import between, percent, spanned
+from longspan.simulator.base.shares import format_interval, format_percent, format_share_range
 
 words = st.sampled_from(["a", "b", "memory", "bm25", "x.y", "8k", "1"])
 heads = st.lists(words, min_size=1, max_size=4).flatmap(
@@ -71,17 +71,22 @@ def test_whatever_agents_are_called_no_two_names_are_equal(agents: list[str]) ->
 def test_what_names_leave_out_is_said_once(agents: list[str], expected: list[str], told: str) -> None:
     found = short_names(agents)
     assert list(found.names.values()) == expected
-    assert found.told() == told
+    assert found.describe_omissions() == told
 
 
 def test_letters_may_stand_for_names() -> None:
     found = short_names(["memory/bm25?answerer=none", "memory/chroma?answerer=none", "silent"])
-    assert found.told({"bm25": "A", "chroma": "B", "silent": "C"}) == "Short names: A and B are memory/…?answerer=none."
+    assert found.describe_omissions({"bm25": "A", "chroma": "B", "silent": "C"}) == "Short names: A and B are memory/…?answerer=none."
 
 
 def test_shares_are_whole_percents_but_for_what_is_nearly_none_or_all() -> None:
-    assert [percent(each) for each in (0, 1, 0.5, 0.004, 0.996, 0.99996, 1e-9, 1 - 1e-9)] == [
+    assert [format_percent(each) for each in (0, 1, 0.5, 0.004, 0.996, 0.99996, 1e-9, 1 - 1e-9)] == [
         *("0%", "100%", "50%", "0.4%", "99.6%", "99.996%", "0%", "100%")
     ]
-    assert [percent(each, sign=True) for each in (0, 0.1, -0.1, -1e-9)] == ["0%", "+10%", "−10%", "0%"]
-    assert (spanned(0.1, 0.1), spanned(0.1, 0.2), between(None), between((0.3, 2.7), whole=3)) == ("10%", "10%–20%", "", " [10%, 90%]")
+    assert [format_percent(each, sign=True) for each in (0, 0.1, -0.1, -1e-9)] == ["0%", "+10%", "−10%", "0%"]
+    assert (format_share_range(0.1, 0.1), format_share_range(0.1, 0.2), format_interval(None), format_interval((0.3, 2.7), whole=3)) == (
+        "10%",
+        "10%–20%",
+        "",
+        " [10%, 90%]",
+    )

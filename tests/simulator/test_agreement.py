@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from longspan.simulator.judging.agreement import icc_one_way, icc_two_way, kappa, lower, mean_interval, pearson, spearman
+from longspan.simulator.base.agreement import icc_one_way, icc_two_way, kappa, mean_interval, pearson, spearman, welch_p_lower
 
 SCORES = st.integers(1, 10).map(float)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=3, max_size=40)
@@ -30,7 +30,7 @@ def test_correlations_are_scipys(pairs: list[tuple[float, float]]) -> None:
 
 @given(st.lists(SCORES, min_size=2, max_size=30), st.lists(SCORES, min_size=2, max_size=30))
 def test_welchs_test_is_scipys(some: list[float], others: list[float]) -> None:
-    p = lower(some, others)
+    p = welch_p_lower(some, others)
     if len(set(some)) == len(set(others)) == 1:
         assert p is None
     elif len(set(some)) > 1 and len(set(others)) > 1:  # scipy warns where one side is constant
@@ -52,7 +52,7 @@ def test_an_interval_of_a_mean_is_students(values: list[float]) -> None:
 def test_of_one_value_or_none_little_can_be_said() -> None:
     assert mean_interval([]) is None
     assert mean_interval([3.0]) == (3.0, None, None)
-    assert pearson([1], [1]) is kappa([], []) is lower([1], [2, 3]) is None
+    assert pearson([1], [1]) is kappa([], []) is welch_p_lower([1], [2, 3]) is None
 
 
 @given(PAIRS)

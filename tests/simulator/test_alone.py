@@ -13,22 +13,22 @@ import trio
 from pydantic import ValidationError
 from tests.loopback import Say, Server
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.contract.graded_record import Grade, Item, Marked, Record
 from longspan.simulator.contract.queries import Answer, Free, Query
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.report import Report
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.results.judging.cached_model import CachedModel
 from longspan.simulator.results.result import Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play, replay, resume
-from longspan.simulator.running.scoring import score
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
+from longspan.simulator.running.scoring import score_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite, make_tests
 
@@ -108,7 +108,9 @@ def suite(scenario: str, **parameters: Any) -> Suite:
 
 
 def played(out: Path, made: Suite, agent: str = "oracle", **arguments: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)], pages=Report))
+    (outcome,) = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=made, span=2000, seed=0, agent=agent, **arguments), out)], pages=Report)
+    )
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
@@ -146,7 +148,7 @@ def test_a_model_is_shown_no_times_where_every_test_is_alone(
         spec = server.model() + option
         run, _ = played(tmp_path, suite("Pages", pages=1, **parameters), spec)
         first = [asked.body["messages"][-1]["content"] for asked in server.asked]
-        trio.run(replay, run)
+        trio.run(replay_run, run)
     assert first
     assert all(text.startswith("[Mon 2024-01-01 09:0") is timed for text in first)
     assert run.manifest.agent == spec, "the run is named as the user named it"
@@ -154,10 +156,10 @@ def test_a_model_is_shown_no_times_where_every_test_is_alone(
 
 def test_tests_that_are_alone_are_replayed_and_resumed_like_others(tmp_path: Path) -> None:
     run, result = played(tmp_path, suite("Pages"), agent="notebook")
-    assert trio.run(replay, run) == result
+    assert trio.run(replay_run, run) == result
     journal = run.journal("pages-page-1")
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:3]))
-    again = trio.run(resume, RunFolder(run.path), "notebook")
+    again = trio.run(resume_run, RunFolder(run.path), "notebook")
     assert again.error is None
     assert again.result == result
 
@@ -216,19 +218,19 @@ def test_suites_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     path.write_text("name: other\ntests: 1\nscenarios: {colours: {changes: 1}}\n")
     assert load_suite("ltm+ltm").scenarios == load_suite("ltm").scenarios
-    joined = load_suite("ltm+summhay").changed(["summhay.documents=20"], [], ["colours", "summhay"], None)
+    joined = load_suite("ltm+summhay").apply_changes(["summhay.documents=20"], [], ["colours", "summhay"], None)
     alone = {name: load_suite(name).tests for name in ("ltm", "summhay")}
     assert (joined.each["colours"], joined.each["summhay"]) == (alone["ltm"], alone["summhay"]), "each keeps its own number of tests"
-    assert joined.changed([], [], [], 7).each == {}, "unless another is wanted"
+    assert joined.apply_changes([], [], [], 7).each == {}, "unless another is wanted"
     with pytest.raises(InputError, match="there is no suite"):
         load_suite("ltm+nothing")
 
 
 def test_data_goes_to_the_parameter_that_takes_a_path(tmp_path: Path) -> None:
-    made = suite("Pages").changed([], [f"source={tmp_path}"], [], None)
+    made = suite("Pages").apply_changes([], [f"source={tmp_path}"], [], None)
     assert made.scenarios[f"{HERE}:Pages"]["source"] == str(tmp_path)
     with pytest.raises(InputError, match="no scenario of made takes data called 'pages'; known names: source"):
-        suite("Pages").changed([], ["pages=x"], [], None)
+        suite("Pages").apply_changes([], ["pages=x"], [], None)
 
 
 @pytest.mark.parametrize(("rows", "shades"), [([["a"]], None), ([["a", "b"]], [[1.0]]), ([["a", "b"]], []), ([], [[None, None]])])
@@ -265,7 +267,7 @@ def test_without_a_judge_or_with_one_that_fails_a_judged_test_is_unscored(
     assert (result.tests[0].status, result.tests[0].reason) == ("unscored", "nobody tasted")
     server.acts.extend([Say("bland"), Say('{"points": "many"}')])
     trio.run(judge_run, Gradebook.of(run), CachedModel(f"openai/gpt-4o?base_url={server.base_url('openai')}", AnswerStore.of(run)))
-    (test,) = score(run).tests
+    (test,) = score_run(run).tests
     assert test.status == "unscored"
     assert "points" in test.reason
     assert grade_run(run).score_bounds == (0, 1)

@@ -161,7 +161,7 @@ def test_an_error_that_costs_no_grade_is_told_with_its_test(folder: Path, capsys
     told = {"needed": "broken-1: `needed` of broken failed: LookupError: no such needle (broken.py:13): all its needles count as needed"}
     if at == "numbers":
         why = "ZeroDivisionError: division by zero (broken.py:16)"
-        told["numbers"] = f"broken-1: `numbers` of broken failed: {why}: what was planted in it is not told"
+        told["numbers"] = f"broken-1: `numbers` of broken failed: {why}: the numbers planted in it are unknown"
     for sentence in told.values():
         assert said.count(sentence) == 1
     (run,) = folder.glob("runs/*")

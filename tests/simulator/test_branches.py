@@ -19,30 +19,30 @@ from tests.halfway import halfway
 from tests.sealing import change_lines, nameless
 
 from longspan.agents.base import AgentError, BaseAgent, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, ScenarioError
+from longspan.simulator.base.files.checksums import add_checksum
 from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.files.checksums import sealed
-from longspan.simulator.gradebook import run_status
-from longspan.simulator.gradebook.commitment import publish, verify
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.gradebook.run_status import RunStatus
 from longspan.simulator.journal.events import Event, Open, as_json, parse_json
 from longspan.simulator.journal.journal import Journal, last_sum
-from longspan.simulator.measures.comparing import load_comparison
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.dry_run import dry_run
-from longspan.simulator.preflight.estimate import estimate
+from longspan.simulator.results.gradebook import run_status
+from longspan.simulator.results.gradebook.commitment import publish_scores, verify_scores
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.gradebook.run_status import RunStatus
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.asking import past_of
-from longspan.simulator.running.planning import plan, plan_some, setting_of
+from longspan.simulator.running.planning import plan_run, plan_some, setting_of
 from longspan.simulator.running.player import Outcome, RunEvent
-from longspan.simulator.running.runner import describe_catch_up, play, replay, resume
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import describe_catch_up, play_plans, replay_run, resume_run
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.definitions import tests_of as planned_tests
 from longspan.simulator.suite.settings import Branch, RunSettings
 from longspan.simulator.suite.suite import Suite, make_tests
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 
 
 class Seen:
@@ -124,8 +124,8 @@ def settings(agent: str, branch: Branch = "on", entries: int = 12, tests: int = 
 
 
 def played(out: Path, agent: str, branch: Branch = "on", entries: int = 12, tests: int = 1) -> tuple[RunFolder, Outcome]:
-    planned = plan(settings(agent, branch, entries, tests), out)
-    (outcome,) = trio.run(lambda: play([planned]))
+    planned = plan_run(settings(agent, branch, entries, tests), out)
+    (outcome,) = trio.run(lambda: play_plans([planned]))
     return RunFolder(outcome.folder), outcome
 
 
@@ -219,7 +219,7 @@ def test_how_questions_are_asked_is_chosen_and_said(
     assert (seen.calls["observe"], set(seen.asked), result.leaks) == (told, asked, leaks)
     assert result.score == 1
     assert len(result.tests) == 4
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
     if branch == "off":
         order = [entry["test"] for entry in journals(run)["diary-d1"] if entry["type"] == "open"]
         assert order[0] == "diary-d1"
@@ -227,8 +227,10 @@ def test_how_questions_are_asked_is_chosen_and_said(
 
 
 def test_an_agent_that_can_do_neither_is_refused_before_anything_is_told(tmp_path: Path, seen: type[Seen]) -> None:
-    with pytest.raises(InputError, match=r"the 4 questions about diary-d1 .*--branch off .*--branch retell tells the 1\d\d tokens again"):
-        plan(settings("Recalling"), tmp_path)
+    with pytest.raises(
+        InputError, match=r"the 4 questions about diary-d1 .*--branch off .*--branch retell repeats the 1\d\d tokens for each"
+    ):
+        plan_run(settings("Recalling"), tmp_path)
     assert not list(tmp_path.iterdir())
     for branch in ("off", "retell"):
         assert result_of(played(tmp_path, "Recalling", branch)[1]).score == 1  # type: ignore[arg-type]
@@ -245,10 +247,10 @@ class Closing(Rewinding):
 
 
 def test_every_agent_that_is_made_is_closed_also_those_that_are_only_looked_at(tmp_path: Path, seen: type[Seen]) -> None:
-    planned = plan(settings("Closing"), tmp_path)
+    planned = plan_run(settings("Closing"), tmp_path)
     assert seen.calls["made"] == seen.calls["close"] == 1
-    trio.run(lambda: play([planned]))
-    trio.run(estimate, planned)
+    trio.run(lambda: play_plans([planned]))
+    trio.run(estimate_run, planned)
     assert seen.calls["made"] == seen.calls["close"] > 2
 
 
@@ -278,11 +280,11 @@ def test_a_memory_that_could_change_when_it_is_searched_is_refused_unless_it_say
     named = "memory/python:tests.simulator.test_branches:{}?answerer=none&unchecked=true"
     planned = settings("silent").model_copy(update={"agent": named.format("Settling")})
     with pytest.raises(InputError, match=r"a memory with neither save and load nor `read_only_search = True`.*so that the 4 questions"):
-        plan(planned, tmp_path)
-    trio.run(lambda: play([plan(planned.model_copy(update={"agent": named.format("Reading")}), tmp_path)]))
+        plan_run(planned, tmp_path)
+    trio.run(lambda: play_plans([plan_run(planned.model_copy(update={"agent": named.format("Reading")}), tmp_path)]))
     assert seen.calls["settle"] == 1
     single = settings("silent", entries=3).model_copy(update={"agent": named.format("Settling")})
-    (outcome,) = trio.run(lambda: play([plan(single, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(single, tmp_path)]))
     assert outcome.error is None, "a single question needs no way back"
     assert seen.calls["settle"] == 2
 
@@ -304,7 +306,7 @@ def test_a_trunk_or_a_branch_that_fails_is_resumed_to_the_same_journals(
         failed = [entry["conversation"] for entry in run.incidents()]
         assert failed == (["diary-d1"] if part == "observe" else [list(expected)[place]]), "the others are played"
         seen.clear()
-        resumed = trio.run(lambda run=run: resume(run, run.manifest.agent))
+        resumed = trio.run(lambda run=run: resume_run(run, run.manifest.agent))
         assert journals(run) == expected
         assert result_of(resumed).model_copy(update={"run": result.run}) == result
         told = seen.calls["observe"]
@@ -327,8 +329,8 @@ def test_a_run_killed_at_any_event_is_resumed_to_the_same_journals(tmp_path: Pat
     for copied in copies:
         (path,) = copied.iterdir()
         run = RunFolder(path)
-        admit(run.path, run.manifest, trust=True)
-        resumed = result_of(trio.run(lambda run=run: resume(run, "notebook")))
+        admit_manifest(run.path, run.manifest, trust=True)
+        resumed = result_of(trio.run(lambda run=run: resume_run(run, "notebook")))
         assert journals(run) == expected, f"killed at {copied.name}"
         assert resumed.tests == result.tests
 
@@ -336,7 +338,7 @@ def test_a_run_killed_at_any_event_is_resumed_to_the_same_journals(tmp_path: Pat
 def made_up(out: Path, questions: int = 8, delivery: str = "told") -> RunFolder:
     """A made-up history that is told, or shown with each question, and asked about."""
     suite = Suite(name="locomo", tests=1, scenarios={"locomo": {"tokens": 5_000, "questions": questions, "delivery": delivery}})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=0, agent="notebook"), out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=0, agent="notebook"), out)]))
     result_of(outcome)
     return RunFolder(outcome.folder)
 
@@ -371,15 +373,15 @@ def test_a_long_text_is_in_a_journal_once_whoever_says_it(tmp_path: Path) -> Non
         assert len(line.text) > 10_000
         assert run.journal(id).stat().st_size < 1.5 * len(line.text)
         assert past_of(run, 0, id).expected == line.ideal
-    published = publish(run, tmp_path / "published.json")
-    assert [check.name for check in verify(published, run) if not check.holds] == []
+    published = publish_scores(run, tmp_path / "published.json")
+    assert [check.name for check in verify_scores(published, run) if not check.holds] == []
 
 
 def test_turns_that_were_not_committed_to_are_told_from_those_that_were(tmp_path: Path) -> None:
     run = made_up(tmp_path, questions=1)
     trunk, branch = run.manifest.conversations
-    published = publish(run, tmp_path / "published.json")
-    assert [check.name for check in verify(published, run) if not check.holds] == []
+    published = publish_scores(run, tmp_path / "published.json")
+    assert [check.name for check in verify_scores(published, run) if not check.holds] == []
 
     def change(entries: list[dict[str, Any]]) -> None:
         message = next(entry for entry in entries if entry["type"] == "message")
@@ -387,7 +389,7 @@ def test_turns_that_were_not_committed_to_are_told_from_those_that_were(tmp_path
 
     change_lines(run.journal(trunk), change)
     change_lines(run.journal(branch), lambda entries: entries[0]["trunk"].update(sum=last_sum(run.journal(trunk))))
-    failed = {check.name: check.found for check in verify(published, RunFolder(run.path)) if not check.holds}
+    failed = {check.name: check.found for check in verify_scores(published, RunFolder(run.path)) if not check.holds}
     assert failed == {"tests": f"not as committed to: {trunk}"}
 
 
@@ -431,7 +433,7 @@ def test_a_branch_and_its_trunk_say_all_of_the_branchs_facts(of_trunk: dict[str,
 def test_a_finished_run_asks_and_tells_nothing_when_it_is_resumed(tmp_path: Path, seen: type[Seen]) -> None:
     run, _ = played(tmp_path, "Loading")
     seen.clear()
-    result_of(trio.run(lambda: resume(run, run.manifest.agent)))
+    result_of(trio.run(lambda: resume_run(run, run.manifest.agent)))
     assert seen.calls.keys() <= {"made"}
 
 
@@ -440,7 +442,7 @@ def test_resuming_says_how_many_turns_of_the_history_are_shown_again(agent: str,
     run, _ = played(tmp_path, agent)
     shutil.rmtree(run.journal("diary-d1-q9").parent)  # as if the run had been killed before it
     notice, costly = trio.run(describe_catch_up, run, AgentSpec.parse(run.manifest.agent))
-    assert f"is shown the {shown} turns after that" in notice
+    assert f"observes the {shown} turns after that" in notice
     assert not costly
 
 
@@ -451,8 +453,8 @@ def test_a_turn_that_several_conversations_have_is_asked_for_by_one_of_them(tmp_
 
 
 def test_what_a_run_will_take_counts_the_history_once(tmp_path: Path, openai_key: None) -> None:
-    once = trio.run(estimate, plan(settings("openai/gpt-4o"), tmp_path))
-    again = trio.run(estimate, plan(settings("openai/gpt-4o", "retell"), tmp_path))
+    once = trio.run(estimate_run, plan_run(settings("openai/gpt-4o"), tmp_path))
+    again = trio.run(estimate_run, plan_run(settings("openai/gpt-4o", "retell"), tmp_path))
     assert (once.turns, once.asked, again.turns, again.asked) == (16, 4, 52, 4)
     assert again.tokens == once.tokens + 3 * (again.tokens - once.tokens) / 3
     assert once.parts["agent"].input_tokens == again.parts["agent"].input_tokens, "each question's prompt holds the history once"
@@ -477,14 +479,14 @@ def other_trunk(run: RunFolder) -> None:
         planned["trunk"] = "diary-d2"
     moved = content["conversations"].pop("diary-d1-q3")
     content["conversations"]["diary-d1-q3"] = moved
-    (run.path / "manifest.json").write_text(sealed(json.dumps(content, indent=1)))
+    (run.path / "manifest.json").write_text(add_checksum(json.dumps(content, indent=1)))
 
 
 @pytest.mark.parametrize(("found", "expected"), [("diary-d2", "diary-d1"), ("diary-d1-q3", "diary-d1-q6"), ("diary-d1", "diary-d1-q3")])
 def test_the_journal_of_another_conversation_is_named(found: str, expected: str, tmp_path: Path) -> None:
     run, _ = played(tmp_path, "notebook", tests=2)
     shutil.copy(run.journal(found), run.journal(expected))
-    for read in (grade_run, RunFolder.check, lambda run: trio.run(replay, run)):
+    for read in (grade_run, RunFolder.check, lambda run: trio.run(replay_run, run)):
         with pytest.raises(JournalError, match=f"{expected}/journal.jsonl: it is of conversation '{found}', not of '{expected}'"):
             read(RunFolder(run.path))
 
@@ -503,7 +505,7 @@ def test_a_manifest_with_a_branch_of_nothing_is_refused(trunk: str, tmp_path: Pa
     content = json.loads((run.path / "manifest.json").read_text())
     del content["sum"]
     content["conversations"]["diary-d1-q3"][0]["trunk"] = trunk
-    (run.path / "manifest.json").write_text(sealed(json.dumps(content, indent=1)))
+    (run.path / "manifest.json").write_text(add_checksum(json.dumps(content, indent=1)))
     with pytest.raises(InputError, match="branches from"):
         _ = RunFolder(run.path).manifest.conversations
 
@@ -535,12 +537,12 @@ def test_a_branch_of_what_tells_nothing_is_refused(tmp_path: Path) -> None:
     suite = Suite(name="astray", scenarios={"python:tests.simulator.test_branches:Astray": {}})
     assert len(make_tests(suite, 0, "spread")) == 2
     with pytest.raises(InputError, match=r"diary-b branches from 'a', which must be another of its tests: one that is alone and tells"):
-        plan(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)
+        plan_run(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)
 
 
 def test_progress_counts_what_a_branch_adds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_status, "MIN_SECONDS", 0.0)
-    planned = plan(settings("notebook", entries=60), tmp_path)
+    planned = plan_run(settings("notebook", entries=60), tmp_path)
     lengths = {id: dry_run(setting_of(planned.manifest, id), tests) for id, tests in planned.tests.items()}
     known: list[RunStatus] = []
     shares: dict[str, float] = {}
@@ -551,7 +553,7 @@ def test_progress_counts_what_a_branch_adds(tmp_path: Path, monkeypatch: pytest.
         status.add(event.conversation, event.change)
         shares[event.conversation] = status.figures().share or 0.0
 
-    trio.run(lambda: play([planned], listener=listener))
+    trio.run(lambda: play_plans([planned], listener=listener))
     total = sum(length.asked for length in lengths.values())
     done = 0
     for id, length in lengths.items():
@@ -565,7 +567,7 @@ def test_failed_questions_are_played_again_with_their_history_alone(branch: Bran
     run, _ = played(tmp_path, "Loading", branch, tests=2)
     asked = ["diary-d2-q3", "diary-d2-q9"]
     planned = plan_some(run.manifest, asked, tmp_path, run.path.name)
-    (outcome,) = trio.run(lambda: play([planned]))
+    (outcome,) = trio.run(lambda: play_plans([planned]))
     again = RunFolder(outcome.folder)
     groups = {id: [test.id for test in group] for id, group in again.manifest.conversations.items()}
     in_order = [id for group in run.manifest.conversations.values() for id in (test.id for test in group) if id in asked]
@@ -580,7 +582,7 @@ def test_failed_questions_are_played_again_with_their_history_alone(branch: Bran
     assert sorted(test.id for test in result_of(outcome).tests) == asked
     assert again.manifest.parent == run.path.name
     assert again.manifest.commitment != run.manifest.commitment
-    replayed = trio.run(lambda: replay(again))
+    replayed = trio.run(lambda: replay_run(again))
     assert [test.score for test in replayed.tests] == [1, 1]
 
 
@@ -588,7 +590,7 @@ def test_a_run_of_which_no_test_counts_has_no_score_and_is_left_out_of_a_compari
     run, _ = played(tmp_path / "all", "notebook")
     (uncounted,) = [test.id for test in grade_run(run).tests if not test.counts]
     planned = plan_some(run.manifest, [uncounted], tmp_path / "some", run.path.name)
-    (outcome,) = trio.run(lambda: play([planned]))
+    (outcome,) = trio.run(lambda: play_plans([planned]))
     result = result_of(outcome)
     assert (result.score, result.max_score, len(result.tests)) == (None, 0, 1)
     assert [each.path for each in load_comparison([run.path, outcome.folder]).unusable] == [outcome.folder.resolve()]

@@ -14,7 +14,7 @@ import pytest
 from jinja2 import Environment
 
 from longspan.simulator.base import cache
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def never() -> bytes:
 
 
 def test_cached_content_is_not_computed_again(folder: Path) -> None:
-    assert cache.cached("ranks", lambda: b"content") == b"content"
-    assert cache.cached("ranks", never) == b"content"
+    assert cache.read_or_make("ranks", lambda: b"content") == b"content"
+    assert cache.read_or_make("ranks", never) == b"content"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in folder.iterdir()] == ["ranks"]
 
@@ -50,7 +50,7 @@ def test_the_folders_place(variables: dict[str, str], expected: str, tmp_path: P
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name, value in variables.items():
         monkeypatch.setenv(name, value.format(tmp=tmp_path))
-    cache.write("ranks", b"content")
+    cache.write_cached("ranks", b"content")
     assert (tmp_path / expected / "ranks").is_file()
 
 
@@ -64,7 +64,7 @@ def test_the_folder_is_never_below_the_current_one(home: str, tmp_path: Path, mo
     monkeypatch.setattr(pwd, "getpwuid", lambda id: type(user)((*user[:5], str(tmp_path / "home"), user.pw_shell)))
     (tmp_path / "current").mkdir()
     monkeypatch.chdir(tmp_path / "current")
-    cache.write("ranks", b"content")
+    cache.write_cached("ranks", b"content")
     assert (tmp_path / "home/.cache/longspan/ranks").is_file()
     assert not list((tmp_path / "current").iterdir())
 
@@ -75,11 +75,11 @@ def test_the_folder_is_never_below_the_current_one(home: str, tmp_path: Path, mo
     ids=["empty", "cut off", "no whole checksum", "changed"],
 )
 def test_damaged_content_is_computed_again(damage: Callable[[bytes], bytes], folder: Path) -> None:
-    cache.write("ranks", b"content")
+    cache.write_cached("ranks", b"content")
     (folder / "ranks").write_bytes(damage((folder / "ranks").read_bytes()))
-    assert cache.read("ranks") is None
-    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
-    assert cache.read("ranks") == b"made anew"
+    assert cache.read_cached("ranks") is None
+    assert cache.read_or_make("ranks", lambda: b"made anew") == b"made anew"
+    assert cache.read_cached("ranks") == b"made anew"
 
 
 def _link_folder(folder: Path) -> None:
@@ -111,27 +111,27 @@ def _pipe(folder: Path) -> None:
     ids=["group's folder", "everybody's folder", "group's file", "everybody's file", "linked folder", "linked file", "pipe"],
 )
 def test_content_that_others_could_have_written_is_not_used(change: Callable[[Path], None], folder: Path) -> None:
-    cache.write("ranks", b"theirs")
+    cache.write_cached("ranks", b"theirs")
     change(folder)
-    assert cache.read("ranks") is None
-    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
+    assert cache.read_cached("ranks") is None
+    assert cache.read_or_make("ranks", lambda: b"made anew") == b"made anew"
 
 
 def test_another_users_folder_is_neither_read_nor_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.write("ranks", b"theirs")
+    cache.write_cached("ranks", b"theirs")
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-    assert cache.cached("ranks", lambda: b"made anew") == b"made anew"
+    assert cache.read_or_make("ranks", lambda: b"made anew") == b"made anew"
     monkeypatch.undo()
     monkeypatch.setenv("LONGSPAN_CACHE_DIR", str(folder))
-    assert cache.read("ranks") == b"theirs"
+    assert cache.read_cached("ranks") == b"theirs"
 
 
 @pytest.mark.parametrize("place", ["/dev/null/cache", "/proc/longspan", "{tmp}/file", "{tmp}/\0"])
 def test_without_a_cache_everything_is_computed_again(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr(os, "environ", {**os.environ, "LONGSPAN_CACHE_DIR": place.format(tmp=tmp_path)})
-    assert cache.cached("ranks", lambda: b"content") == b"content"
-    assert cache.cached("ranks", lambda: b"again") == b"again"
+    assert cache.read_or_make("ranks", lambda: b"content") == b"content"
+    assert cache.read_or_make("ranks", lambda: b"again") == b"again"
 
 
 def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert cache.cached("ranks", lambda: b"content") == b"content"
+    assert cache.read_or_make("ranks", lambda: b"content") == b"content"
     assert list(folder.iterdir()) == []
 
 
@@ -150,8 +150,8 @@ from longspan.simulator.base import cache
 
 for number in range(100):
     content = bytes([int(sys.argv[1])]) * 200_000
-    cache.write("ranks", content)
-    found = cache.read("ranks")
+    cache.write_cached("ranks", content)
+    found = cache.read_cached("ranks")
     assert found is not None and len(found) == 200_000 and len(set(found)) == 1, number
 """
     running = [subprocess.Popen([sys.executable, "-c", code, str(number)]) for number in range(3)]
@@ -170,7 +170,7 @@ def templates(tmp_path: Path) -> Path:
 
 
 def rendered(*folders: Path, **options: object) -> str:
-    return environment(*folders, **options).get_template("greet.j2").render(name="<you>")
+    return make_environment(*folders, **options).get_template("greet.j2").render(name="<you>")
 
 
 @pytest.mark.usefixtures("folder")
@@ -195,5 +195,5 @@ def test_a_damaged_template_is_compiled_again(templates: Path, folder: Path) -> 
     (kept,) = folder.iterdir()
     kept.write_bytes(b"\0" * 100)
     assert rendered(templates) == "\nHello <you>"
-    cache.write(kept.name, b"no bytecode, with a checksum that is right")
+    cache.write_cached(kept.name, b"no bytecode, with a checksum that is right")
     assert rendered(templates) == "\nHello <you>"

@@ -12,15 +12,15 @@ import trio
 from trio.testing import MockClock
 
 from longspan.agents.base import AgentError, Message, Reply
-from longspan.simulator.preflight import checkup as checkup_module
-from longspan.simulator.preflight.checkup import Finding, checkup
+from longspan.simulator.running.preflight import checkup as checkup_module
+from longspan.simulator.running.preflight.checkup import Finding, check_agent
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fact that is not found at once is not waited for."""
-    monkeypatch.setattr("longspan.simulator.preflight.lag.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("longspan.simulator.subject.lag.MOST_SECONDS", 0.1)
 
 
 class Plain:
@@ -159,7 +159,7 @@ def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[s
     spec = named if isinstance(named, str) else f"python:{__name__}:{named.__name__}"
 
     async def collect() -> dict[str, Finding]:
-        return {finding.check: finding async for finding in checkup(AgentSpec.parse(spec))}
+        return {finding.check: finding async for finding in check_agent(AgentSpec.parse(spec))}
 
     return trio.run(collect, clock=clock)
 
@@ -172,7 +172,7 @@ def findings(named: type[Plain] | str, clock: MockClock | None = None) -> dict[s
         (
             SmallWindow,
             "note",
-            "of 20,000, as in documents and in chapterbreak, would end the conversation: ",
+            "of 20,000, as in tests with documents, would end the conversation: ",
         ),
         (NoWindow, "bad", "a window of 900 tokens: set a larger n_ctx="),
     ],
@@ -187,16 +187,20 @@ def test_a_window_too_small_for_what_most_suites_never_send_is_no_fault(cls: typ
 @pytest.mark.parametrize(
     ("named", "verdict", "part"),
     [
-        (Rewinds, "good", "`rewind` takes back what was said"),
-        (Loads, "good", "loading it again takes back what was said"),
-        (SavesTheTime, "good", "`rewind` takes back"),
-        (RewindsNothing, "bad", "it knows what was said before `rewind`: questions about a history learn of each other"),
-        (LoadsMore, "bad", "it knows what was said before loading it again"),
-        (CountsQuestions, "bad", "leaves traces in its snapshot (asked) that `rewind` does not take back"),
-        ("memory/python:tests.agents.memories:Refreshing?answerer=none", "good", "`rewind` takes back"),
-        ("memory/python:tests.agents.memories:Logging?answerer=none", "good", "`rewind` takes back"),
-        ("memory/python:tests.agents.memories:SaysRefreshing?answerer=none", "bad", "in its snapshot (memory/inner/kept.json) that"),
-        ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it knows what was said before `rewind`"),
+        (Rewinds, "good", "`rewind` restores the earlier state"),
+        (Loads, "good", "loading it again restores the earlier state"),
+        (SavesTheTime, "good", "`rewind` restores the earlier state"),
+        (RewindsNothing, "bad", "it remembers turns from before `rewind`: questions about a history are not independent"),
+        (LoadsMore, "bad", "it remembers turns from before loading it again"),
+        (CountsQuestions, "bad", "changes its snapshot (asked), and `rewind` does not undo that"),
+        ("memory/python:tests.agents.memories:Refreshing?answerer=none", "good", "`rewind` restores the earlier state"),
+        ("memory/python:tests.agents.memories:Logging?answerer=none", "good", "`rewind` restores the earlier state"),
+        (
+            "memory/python:tests.agents.memories:SaysRefreshing?answerer=none",
+            "bad",
+            "its snapshot (memory/inner/kept.json), and `rewind` does not undo",
+        ),
+        ("memory/python:tests.agents.memories:SaysLogging?answerer=none", "bad", "it remembers turns from before `rewind`"),
         (Plain, None, ""),
     ],
 )
@@ -210,11 +214,11 @@ def test_what_an_agent_cannot_take_back_is_told(named: type[Plain] | str, verdic
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
-        (Plain, "note", "tells none"),
-        (Tells, "good", "tells written, read, recent"),
+        (Plain, "note", "no traces"),
+        (Tells, "good", "reports written, read, recent"),
         (Unreadable, "note", "cannot be read: written.0: must be an object"),
-        (Numbered, "note", "names '7', which is no turn_id that it was sent"),
-        (Invented, "note", "read a memory with the id 'm9', and wrote none; `turns` names the turns"),
+        (Numbered, "note", "names '7', which is not a turn_id it has received"),
+        (Invented, "note", "read a memory with the id 'm9', but wrote none; `turns` names the turns"),
         (Misspelt, "note", "has none of written, read, recent, forgotten, until, answers, k, beyond_k, prompt_tokens, calls"),
     ],
 )
@@ -242,8 +246,8 @@ def test_a_lag_that_is_not_known_in_time_is_told_and_the_agent_is_not_ready(monk
 @pytest.mark.parametrize(
     ("cls", "verdict", "part"),
     [
-        (Appends, "note", "is stored twice: its snapshot has the message once more"),
-        (WritesAnew, "note", "is stored twice: its trace writes 'm3' anew"),
+        (Appends, "note", "is stored twice: its snapshot has the message twice"),
+        (WritesAnew, "note", "is stored twice: its trace writes 'm3' again"),
         (Keyed, "good", "gets the same reply"),
         (Tells, "good", "gets the same reply"),
     ],

@@ -19,23 +19,23 @@ from tests.made_runs import made_run
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.models.limits import Limiter, Slot
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, StoppedError
+from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.contract.messages import Message, Reply
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.running.planning import plan
-from longspan.simulator.subject.ledger import Unpriced
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.sweeps.ray import driver, folder_copy
+from longspan.simulator.running.sweeps.ray.driver import requested_resources
+from longspan.simulator.running.sweeps.ray.folder_copy import pack_folder
+from longspan.simulator.running.sweeps.ray.limit_server import LimitServer
+from longspan.simulator.running.sweeps.ray.segment_store import SegmentStore
+from longspan.simulator.running.sweeps.ray.segments import Answer, Piece, Segment, Shipper
+from longspan.simulator.subject.ledger import UnpricedCall
 from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.subject.spending_limit import UNLIMITED, Amount, limit_of
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.sweeps.ray import driver, folder_copy
-from longspan.simulator.sweeps.ray.driver import required_resources
-from longspan.simulator.sweeps.ray.folder_copy import pack_folder
-from longspan.simulator.sweeps.ray.limit_server import LimitServer
-from longspan.simulator.sweeps.ray.segment_store import SegmentStore
-from longspan.simulator.sweeps.ray.segments import Answer, Piece, Segment, Shipper
 
 LINES = [b'{"seq":0}\n', b'{"seq":1}\n', b'{"seq":2}\n']
 JOURNAL = "conversations/main/journal.jsonl"
@@ -184,7 +184,7 @@ def test_a_segment_that_arrives_twice_is_stored_once(store: SegmentStore, home: 
 
 
 def test_a_large_file_takes_several_segments(tmp_path: Path, store: SegmentStore, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.sweeps.ray.segments.MAX_BYTES", 16)
+    monkeypatch.setattr("longspan.simulator.running.sweeps.ray.segments.MAX_BYTES", 16)
     taken: list[Segment] = []
 
     def take(segment: Segment) -> Answer:
@@ -320,7 +320,7 @@ def test_dollars_are_shared_and_those_of_a_lost_owner_are_spent(limits: LimitSer
 
 
 def test_until_a_price_is_known_one_node_asks(limits: LimitServer) -> None:
-    call = Unpriced("agent", 100)
+    call = UnpricedCall("agent", 100)
     first = limits.reserve(("a", 1), call).result(10)
     others = {limits.reserve((node, 1), call): node for node in ("b", "c")}
     known = limits.reserve(("d", 1), Amount(0.1)).result(10)
@@ -350,8 +350,10 @@ def test_until_a_price_is_known_one_node_asks(limits: LimitServer) -> None:
     ],
 )
 def test_a_run_requires_what_its_agent_needs(agent: str, cpus: float, gpus: float, tmp_path: Path) -> None:
-    planned = plan(RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, seed=0, agent="oracle"), tmp_path)
-    assert required_resources(dataclasses.replace(planned, agent=AgentSpec.parse(agent))) == (cpus, gpus)
+    planned = plan_run(
+        RunSettings(suite=load_suite("ltm").apply_changes([], [], ["colours"], 1), span=2000, seed=0, agent="oracle"), tmp_path
+    )
+    assert requested_resources(dataclasses.replace(planned, agent=AgentSpec.parse(agent))) == (cpus, gpus)
 
 
 @pytest.mark.parametrize(("failures", "error"), [(0, None), (1, None), (2, "there is no module 'mine'")])
@@ -376,8 +378,8 @@ def test_a_run_that_a_node_cannot_begin_is_played_once_more(failures: int, error
     errors = SimpleNamespace(RayError=ValueError, TaskCancelledError=KeyError, RayTaskError=KeyError)
     nodes = SimpleNamespace(placement=dict, probe_new=trio.lowlevel.checkpoint, probe_again=probe_again)
     player = driver.Driver(SimpleNamespace(remote=lambda play: task, exceptions=errors), coordinator, nodes, UNLIMITED, None)  # type: ignore[arg-type]
-    settings = RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, agent="oracle")
-    (outcome,) = trio.run(player.play, [(plan(settings, tmp_path), RunFolder(home))])
+    settings = RunSettings(suite=load_suite("ltm").apply_changes([], [], ["colours"], 1), span=2000, agent="oracle")
+    (outcome,) = trio.run(player.play, [(plan_run(settings, tmp_path), RunFolder(home))])
     assert (str(outcome.error) if outcome.error else None) == error
     assert len(probes) == min(failures, 1)
 
@@ -439,10 +441,10 @@ def test_giving_up_a_run_is_recorded_when_nobody_else_writes_there(
     )
     others = {"TaskCancelledError": KeyError, "RayTaskError": KeyError}
     ray = SimpleNamespace(remote=lambda play: task, exceptions=SimpleNamespace(RayError=RayError, **others))
-    settings = RunSettings(suite=load_suite("ltm").changed([], [], ["colours"], 1), span=2000, agent="oracle")
+    settings = RunSettings(suite=load_suite("ltm").apply_changes([], [], ["colours"], 1), span=2000, agent="oracle")
     nodes = SimpleNamespace(placement=dict, probe_new=trio.lowlevel.checkpoint)
     player = driver.Driver(ray, coordinator, nodes, UNLIMITED, None)  # type: ignore[arg-type]
-    (outcome,) = trio.run(player.play, [(plan(settings, tmp_path), run)])
+    (outcome,) = trio.run(player.play, [(plan_run(settings, tmp_path), run)])
     assert "lost 4 times without a new turn; the last time: the node was lost: RayError" in str(outcome.error)
     assert types == [["moved"] * 3]
     assert [entry["type"] for entry in run.incidents()] == ["moved"] * 3 + ["interrupted"]

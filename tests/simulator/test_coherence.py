@@ -11,11 +11,11 @@ import pytest
 import trio
 from tests.sealing import read_lines, write_lines
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import ReplayError
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.coherence import check_coherence
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -25,10 +25,10 @@ Entries = list[dict[str, Any]]
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A played run with a jump and watched turns."""
-    suite = load_suite("ltm").changed([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
-    outcome = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))]))[
-        0
-    ]
+    suite = load_suite("ltm").apply_changes([], [], ["prospective_memory", "jokes", "restaurant", "colours"], 1)
+    outcome = trio.run(
+        lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, seed=1, agent="oracle"), tmp_path_factory.mktemp("runs"))])
+    )[0]
     return outcome.folder
 
 

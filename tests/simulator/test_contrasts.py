@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.made_runs import made_run
 
-from longspan.simulator.analysis.contrasts import Contrast, Contrasts, corrected, evaluate, read_contrasts
-from longspan.simulator.analysis.statements import statements
-from longspan.simulator.analysis.statistics import Difference, fall_p, limits, paired_p
 from longspan.simulator.cli import main
-from longspan.simulator.report.contrasts import Family, sentence, table
-from longspan.simulator.report.methods import methods, portable
-from longspan.simulator.results.graded_runs import load
+from longspan.simulator.pages.report.contrast_words import Family, contrast_table, describe_contrast
+from longspan.simulator.pages.report.methods import anonymise_spec, write_methods
+from longspan.simulator.results.analysis.contrasts import Contrast, Contrasts, correct_ps, evaluate_contrasts, read_contrasts
+from longspan.simulator.results.analysis.statements import read_statements
+from longspan.simulator.results.analysis.statistics import Difference, difference_limits, fall_p, paired_permutation_p
+from longspan.simulator.results.graded_runs import load_runs
 
 
 def run(*arguments: str | Path, code: int = 0) -> None:
@@ -50,28 +50,28 @@ def apart(seeds: int, effect: float, random: np.random.Generator) -> list[Differ
 def test_false_claims_among_all_contrasts_are_as_rare_as_the_level(correction: str) -> None:
     of = Contrasts.model_validate({"contrasts": [{"agents": ["a", "b"]}] * 4, "correction": correction})
     random = np.random.default_rng(3)
-    tried = [corrected([paired_p(apart(10, 0.0, random)) for _ in range(4)], of) for _ in range(300)]
+    tried = [correct_ps([paired_permutation_p(apart(10, 0.0, random)) for _ in range(4)], of) for _ in range(300)]
     assert fmean(min(ps) < of.alpha for ps in tried) < 0.08
     uncorrected = of.model_copy(update={"correction": "none"})
-    wrong = [corrected([paired_p(apart(10, 0.0, random)) for _ in range(4)], uncorrected) for _ in range(200)]
+    wrong = [correct_ps([paired_permutation_p(apart(10, 0.0, random)) for _ in range(4)], uncorrected) for _ in range(200)]
     assert fmean(min(ps) < of.alpha for ps in wrong) > 0.11
 
 
 def test_intervals_cover_the_true_difference_and_agree_with_the_tests() -> None:
     random = np.random.default_rng(5)
     made = [apart(10, 0.2, random) for _ in range(150)]
-    found = [ends for each in made if (ends := limits(each, 0.025)) is not None]
+    found = [ends for each in made if (ends := difference_limits(each, 0.025)) is not None]
     assert fmean(low <= 0.2 <= high for low, high in found) > 0.9
     for each, (low, high) in zip(made[:20], found[:20], strict=True):
         assert low <= fmean(difference.value for difference in each) <= high
         assert fall_p(each, low - 0.01) < 0.025 <= fall_p(each, low + 0.01)
         if abs(low) > 0.01 < abs(high):
-            assert (paired_p(each) < 0.05) == (low > 0 or high < 0)
+            assert (paired_permutation_p(each) < 0.05) == (low > 0 or high < 0)
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), min_size=1, max_size=9))
 def test_an_interval_holds_the_difference_or_there_is_none(values: list[float]) -> None:
-    found = limits([Difference("a", number, value) for number, value in enumerate(values)], 0.05)
+    found = difference_limits([Difference("a", number, value) for number, value in enumerate(values)], 0.05)
     if len(set(values)) == 1:
         assert found is None
     else:
@@ -103,9 +103,9 @@ def made(tmp_path: Path) -> Callable[..., Path]:
 
 
 def sentences(folder: Path, contrasts: Contrasts) -> list[str]:
-    runs, _ = load([folder])
-    settled = contrasts.settled([run.manifest for run in runs], "here")
-    return [sentence(each, settled) for each in evaluate(settled, runs)]
+    runs, _ = load_runs([folder])
+    settled = contrasts.settle_names([run.manifest for run in runs], "here")
+    return [describe_contrast(each, settled) for each in evaluate_contrasts(settled, runs)]
 
 
 def test_what_contrasts_come_to_is_told_in_words(made: Callable[..., Path]) -> None:
@@ -130,8 +130,8 @@ def test_what_contrasts_come_to_is_told_in_words(made: Callable[..., Path]) -> N
     begins = [
         "good scores higher than bad: 75.0% against 28.3% of full marks, difference +46.7% [95% interval +3",
         "bad scores lower than good: 28.3% against 75.0% of full marks, difference \u221246.7% [95% interval \u2212",
-        "No difference is shown between good and as good: 75.0% against 75.0% of full marks, difference 0.0%, the same in every",
-        "Undecided: good and short have only 3 conversations in common, too few to tell them apart; 6 would do.",
+        "No significant difference between good and as good: 75.0% against 75.0% of full marks, difference 0.0%, the same in every",
+        "Undecided: good and short have only 3 conversations in common, too few to separate them; 6 would do.",
         "good scores higher than bad by more than 20.0% of full marks (colours): 75.0%",
         "good is not shown to score higher than bad by more than 90.0% of full marks: 75.0%",
         "good is shown to score less than 5.0% of full marks below as good (at 2k): 75.0%",
@@ -149,9 +149,9 @@ def test_agents_are_found_by_spec_by_label_or_by_both(made: Callable[..., Path])
     folder = made("other?window=8k", [0.5] * 6)
     for names in (["old", "new prompt"], ["good [old]", "other?window=8k"], ["new prompt", "other"]):
         assert len(sentences(folder, stated({"agents": names}))) == 1
-    runs, _ = load([folder])
+    runs, _ = load_runs([folder])
     with pytest.raises(Exception, match="'good' may be any of good"):
-        stated({"agents": ["good", "old"]}).settled([run.manifest for run in runs], "here")
+        stated({"agents": ["good", "old"]}).settle_names([run.manifest for run in runs], "here")
 
 
 def test_all_spans_are_tested_together_unless_one_is_named(made: Callable[..., Path]) -> None:
@@ -160,7 +160,7 @@ def test_all_spans_are_tested_together_unless_one_is_named(made: Callable[..., P
         folder = made("bad", [0.3, 0.4, 0.2], span=span)
     whole, part = sentences(folder, stated({"agents": ["good", "bad"]}, {"agents": ["good", "bad"], "spans": ["4k"]}, correction="none"))
     assert "66 tests in 6 paired conversations" in whole
-    assert part == "Undecided: good and bad have only 3 conversations in common (at 4k), too few to tell them apart; 6 would do."
+    assert part == "Undecided: good and bad have only 3 conversations in common (at 4k), too few to separate them; 6 would do."
 
 
 def test_a_test_without_a_score_counts_as_0_and_is_told(made: Callable[..., Path]) -> None:
@@ -186,7 +186,7 @@ def test_a_test_without_a_score_counts_as_0_and_is_told(made: Callable[..., Path
         ({"suite": "memory"}, "suite: unknown key; did you mean suites?"),
         ({"contrasts": [{"agents": ["silent", "oracle"], "margin": 0.1}]}, "contrasts.0: a margin is for one side: add sides: 1"),
         ({"contrasts": [{"agents": ["silent", "oracle"], "sides": 1}], "correction": "fdr"}, "correction: must be 'holm', 'bonferroni' or"),
-        ({"alpha": 0.01}, "alpha: of what? list the contrasts"),
+        ({"alpha": 0.01}, "alpha: no contrasts; list the pairs of agents"),
         (
             {"contrasts": [{"agents": ["silent", "oracle"]}]},
             "contrasts.0: 5 conversations of silent and oracle cannot show a difference, however large; 6 would do, that is 1 more seed",
@@ -225,7 +225,7 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
     write(Path("s.yaml"), agents=["oracle", "silent"], seeds="0-4", contrasts=[one])
     run("sweep", "s.yaml")
     out = Path("runs/s")
-    (first,) = statements(out)
+    (first,) = read_statements(out)
     said = capsys.readouterr().out
     assert f"1 contrast stated, SHA-256 {first.sha256}" in said
     assert "oracle scores higher than silent: 100.0% against 0.0% of full marks" in said
@@ -240,7 +240,7 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
     assert "upper bounds" not in text
     page = (results / "comparison.html").read_text("utf-8")
     assert "oracle scores higher than silent" in page
-    assert "which are what was to be tested" in page
+    assert "which decide" in page
     assert not re.search(r"more (seed|conversation)", page)
     assert str(tmp_path) not in text
     references = (results / "references.bib").read_text("utf-8")
@@ -253,11 +253,11 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
     run("sweep", "s.yaml")  # again: nothing is new
     assert "stated, SHA-256" not in capsys.readouterr().out
     assert (results / "methods.md").read_text("utf-8") == "mine"
-    assert len(statements(out)) == 1
+    assert len(read_statements(out)) == 1
 
     write(Path("s.yaml"), agents=["oracle", "silent"], seeds="0-4", contrasts=[one], alpha=0.1)
     run("compare", out, "--contrasts", "s.yaml")
-    assert "The contrasts tested here are others than those stated last." in capsys.readouterr().out
+    assert "The contrasts tested here differ from the contrasts stated last." in capsys.readouterr().out
     capsys.readouterr()
     run("compare", out, "--contrasts", "nothere.yaml", code=2)
     assert capsys.readouterr().err.startswith("longspan: --contrasts nothere.yaml: cannot be read")
@@ -292,10 +292,10 @@ def test_a_sweep_ends_in_a_page_figures_and_what_a_paper_needs_and_tells_what_wa
 def test_methods_hold_nothing_of_the_machine_and_no_markup_of_strangers(made: Callable[..., Path]) -> None:
     made("gguf//home/me/models/llama.gguf?gpu_layers=-1", [0.5] * 6, agent_commit="0" * 40)
     folder = made("bad`<script>", [0.1, 0.2] * 3)
-    runs, _ = load([folder])
+    runs, _ = load_runs([folder])
     of = stated({"agents": ["bad`<script>", "gguf//home/me/models/llama.gguf?gpu_layers=-1"]})
-    family = Family(of, evaluate(of, runs), missing=["run-7"])
-    text = methods(family, runs, [])
+    family = Family(of, evaluate_contrasts(of, runs), missing=["run-7"])
+    text = write_methods(family, runs, [])
     assert "/home" not in text
     assert "`gguf/llama.gguf?gpu_layers=-1` (commit 0" in text
     assert "``bad`<script>``" in text
@@ -303,16 +303,16 @@ def test_methods_hold_nothing_of_the_machine_and_no_markup_of_strangers(made: Ca
     assert "The contrasts were not stated before the runs were played." in text
     assert r"\<script>" in text.partition("# Results")[2]
     assert not re.search(r"(?<!\\)<script>|&\w+;", text.partition("# Results")[2]), "neither markup nor HTML's escapes"
-    assert text == methods(family, runs, [])
-    assert table(family).rows[0][-1] == "lower"
+    assert text == write_methods(family, runs, [])
+    assert contrast_table(family).rows[0][-1] == "lower"
 
 
 def test_methods_tell_in_sentences_how_many_tests_were_played_and_which_options_were_set(made: Callable[..., Path]) -> None:
     made("good", [0.5] * 6, pace_s=45.0)
     folder = made("oracle-like", [0.1] * 6, pace_s=45.0)
-    runs, _ = load([folder])
+    runs, _ = load_runs([folder])
     of = stated({"agents": ["good", "oracle-like"]})
-    text = methods(Family(of, evaluate(of, runs)), runs, [])
+    text = write_methods(Family(of, evaluate_contrasts(of, runs)), runs, [])
     assert "One test of each scenario was played. 2 options were not the defaults: pace_s 45.0 and placement uniform." in text
     assert "expected answers" not in text
 
@@ -330,18 +330,18 @@ def test_methods_tell_in_sentences_how_many_tests_were_played_and_which_options_
     ],
 )
 def test_a_spec_is_told_without_paths_and_addresses(spec: str, told: str | None) -> None:
-    assert portable(spec) == told or told is None
+    assert anonymise_spec(spec) == told or told is None
 
 
 def test_references_are_those_of_what_is_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("cite", "locomo")
+    run("list", "citations", "locomo")
     said = capsys.readouterr().out
     assert re.findall(r"@[a-z]+\{(\w+),", said) == ["maharana2024evaluating", "longspan"]
     own = tmp_path / "mine.yaml"
     own.write_text("name: mine\nreference: '@misc{mine2026, title = {Mine}}'\nscenarios: {colours: {}}\n", "utf-8")
-    run("cite", own)
+    run("list", "citations", own)
     assert re.findall(r"@[a-z]+\{(\w+),", capsys.readouterr().out) == ["mine2026", "castillobolado2024beyond", "longspan"]
-    run("cite")
+    run("list", "citations")
     entries = re.findall(r"@[a-z]+\{(\w+),(.*?)\n\}", capsys.readouterr().out, re.DOTALL)
     assert len({key for key, _ in entries}) == len(entries) >= 9
     assert [key for key, fields in entries if not {"title", "author", "year"} <= set(re.findall(r"^  (\w+) +=", fields, re.M))] == []

@@ -25,21 +25,21 @@ from tests.sealing import nameless
 import longspan
 from longspan.agents.base import BaseAgent, Reply
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.analysis.changes import command_of
-from longspan.simulator.analysis.distance_cost import PairedTest, measure_distance_cost
-from longspan.simulator.analysis.guessing import compare_scenarios, compare_with_guessing
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main, run_command
 from longspan.simulator.contract.messages import Message
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.meaning import Played, meaning_of
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison_tables import comparison_tables
+from longspan.simulator.results.analysis.changes import command_of
+from longspan.simulator.results.analysis.distance_cost import PairedTest, measure_distance_cost
+from longspan.simulator.results.analysis.guessing import compare_scenarios, compare_with_guessing
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.meaning import RunScores, meaning_of
 from longspan.simulator.results.result import Meaning, Result, read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play, replay
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import play_plans, replay_run
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -83,12 +83,12 @@ class Deaf(BaseAgent):
 
 
 def settings(agent: str = "notebook", scenarios: Sequence[str] = SCENARIOS, tests: int = 4, **more: Any) -> RunSettings:
-    suite = load_suite("ltm").changed([], [], scenarios, tests)
+    suite = load_suite("ltm").apply_changes([], [], scenarios, tests)
     return RunSettings(suite=suite, agent=agent, **{"span": 2_000, "seed": 3} | more)
 
 
 def played(out: Path, agent: str = "notebook", **more: Any) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(settings(agent, **more), out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings(agent, **more), out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
@@ -122,7 +122,7 @@ def test_a_control_is_what_isolated_plays_and_changes_nothing_else(tmp_path: Pat
     for row in result.control.tests:
         assert essential(run, row.conversation) == essential(alone, row.test)
     assert (result.control.turns, result.control.conversation_tokens) == (isolated.turns, isolated.tokens)
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
 
 
 def test_distance_is_compared_test_by_test_within_each_scenario(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_distance_is_compared_test_by_test_within_each_scenario(tmp_path: Path) 
 
 def test_what_a_control_takes_is_estimated_apart(tmp_path: Path) -> None:
     _, result = played(tmp_path, "oracle", control=True, tests=2)
-    estimated = trio.run(estimate, plan(settings("oracle", control=True, tests=2), tmp_path))
+    estimated = trio.run(estimate_run, plan_run(settings("oracle", control=True, tests=2), tmp_path))
     assert result.control is not None
     assert estimated.control is not None
     assert (estimated.turns, estimated.tokens) == (result.turns, result.tokens)
@@ -163,8 +163,10 @@ def test_where_no_test_has_a_distance_that_can_be_left_out_a_control_is_refused(
     diary = load_suite("ltm").model_copy(update={"name": "diary", "scenarios": {"python:tests.diary:Diary": {"entries": 12}}})
     reach = load_suite("reach")
     for asked in (settings(isolated=True, control=True), *(RunSettings(suite=suite, span=2_000, control=True) for suite in (diary, reach))):
-        with pytest.raises(InputError, match=r"--control: every test of the run already has a conversation to itself, or asks without"):
-            plan(asked, tmp_path)
+        with pytest.raises(
+            InputError, match=r"--experiment control: every test of the run already has a conversation to itself, or asks without"
+        ):
+            plan_run(asked, tmp_path)
 
 
 @pytest.mark.parametrize("kill_at", [7, 60, 140])
@@ -174,7 +176,7 @@ def test_a_run_killed_in_a_control_or_beside_it_is_resumed_to_the_same_figures(k
     code = f"""
 from longspan.simulator.cli import main
 from tests.halfway import killed_at
-asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --control".split()
+asked = "--scenario colours --scenario jokes --tests 2 --agent python:tests.durability.agents:Keeper --experiment control".split()
 with killed_at({kill_at}):
     main(["run", *asked, "--out", {str(out)!r}])
 """
@@ -195,7 +197,7 @@ with killed_at({kill_at}):
 def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path: Path) -> None:
     for seed in (1, 2):
         played(tmp_path, FORGETFUL, control=True, seed=seed, scenarios=["colours"])
-    (table,) = [each for each in tables(load_comparison([tmp_path])) if each.title == "The same tests with and without distance"]
+    (table,) = [each for each in comparison_tables(load_comparison([tmp_path])) if each.title == "The same tests with and without distance"]
     (row,) = table.rows
     loaded = longspan.load(tmp_path)
     assert row[2:4] == ["8", "2"]
@@ -205,10 +207,10 @@ def test_runs_of_several_seeds_are_compared_by_their_controls_together(tmp_path:
 
 
 def test_where_no_test_has_a_score_there_is_no_empty_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "run --scenario colours --control --agent memory/bm25?answerer=none --out".split()
+    words = "run --scenario colours --experiment control --agent memory/bm25?answerer=none --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert "with and without distance" not in out
-    assert "control 3 tests, none of which has a score both in the run and without distance" in out
+    assert "control 3 tests, none with a score both in the run and without distance" in out
 
 
 # ---- what a score shows
@@ -260,7 +262,7 @@ def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, 
     out, _ = printed(capsys, ["run", *first, "--out", str(tmp_path / "one")])
     line = next(line for line in out.splitlines() if line.startswith("Not shown"))
     assert line.startswith(
-        "Not shown to be better than guessing (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where guessing earns 6%."
+        "Not shown to be better than guessing (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where guessing scores 6%."
     )
     _, _, command = line.partition("See whether the agent can do the tasks at all: ")
     assert command.endswith("--isolated")
@@ -270,7 +272,7 @@ def test_the_next_command_plays_the_same_tests_without_distance(tmp_path: Path, 
     line = next(line for line in out.splitlines() if line.startswith("Not shown"))
     assert line.startswith(
         "Not shown to be better than guessing, even without distance (p = 1.000 over 12 tests): 0% of full marks (0.00 of 2) where "
-        "guessing earns 6%. So its score at a distance says nothing about memory."
+        "guessing scores 6%. So its score at a distance says nothing about memory."
     )
     _, _, last = line.partition("See how far back it remembers facts that any agent can repeat: ")
     assert last == "longspan run reach --agent silent --span 2k"
@@ -313,7 +315,7 @@ def test_a_memory_whose_answerer_guesses_is_to_be_looked_at_without_it(tmp_path:
     recall = longspan.load(tmp_path / "two").recall
     assert recall is not None
     assert re.search(rf"The memory finds {recall:.0%} \[\d+%, \d+%\] of the evidence among the first 1 memories", out)
-    assert "No test has a score, so that nothing is known of answers." in out
+    assert "No test has a score, so its answers are unknown." in out
     report = (run.path / "report.html").read_text("utf-8")
     assert found.sentence in report
     score, sentence, lanes = map(report.index, ('class="score"', found.sentence, 'id="timeline"'))
@@ -356,8 +358,8 @@ def test_a_command_plays_what_a_run_played(words: str, tmp_path: Path, capsys: p
 
 
 def test_a_suite_of_ones_own_has_advice_without_a_command(tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours"], 6).model_copy(update={"name": "mine"})
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)]))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 6).model_copy(update={"name": "mine"})
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, agent="silent"), tmp_path)]))
     assert outcome.result is not None
     found = meaning(outcome.result)
     assert (found.verdict, found.command) == ("not shown", "")
@@ -369,7 +371,7 @@ def test_several_runs_are_judged_together(tmp_path: Path, capsys: pytest.Capture
     words = "run --scenario colours --tests 1 --seed 0-3 --agent notebook --agent silent --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert (
-        "notebook at 2k: Better than guessing (p = 0.028 over 4 tests): 50% of full marks (0.50 of 1) where guessing earns 7%. Play a "
+        "notebook at 2k: Better than guessing (p = 0.028 over 4 tests): 50% of full marks (0.50 of 1) where guessing scores 7%. Play a "
         "control to see whether the loss is due to distance: "
     ) in out
     assert "silent at 2k: Not shown to be better than guessing (p = 1.000 over 4 tests): " in out
@@ -391,7 +393,7 @@ def test_without_a_control_the_line_claims_nothing_of_memory_and_names_the_comma
     said, _, command = line.partition(" Play a control to see whether the loss is due to distance: ")
     assert said == (
         "Better than guessing (p < 0.001 over 30 tests), shown in 2 of 10 scenarios: "
-        "30% of full marks (3.02 of 10) where guessing earns 5%."
+        "30% of full marks (3.02 of 10) where guessing scores 5%."
     )
     (one,) = (tmp_path / "one").iterdir()
     assert meaning(read_result(RunFolder(one))).scenarios == ["colours", "jokes"]
@@ -427,7 +429,7 @@ def test_a_loss_that_too_few_tests_show_is_not_claimed_and_more_are_advised(tmp_
     )
     assert found.advice == "Play more tests"
     assert " --tests 12 " in found.command
-    assert " --control " in found.command
+    assert " --experiment control " in found.command
 
 
 def test_an_agent_that_does_one_scenario_that_nobody_guesses_is_better_than_guessing_there(tmp_path: Path) -> None:
@@ -437,7 +439,7 @@ def test_an_agent_that_does_one_scenario_that_nobody_guesses_is_better_than_gues
     )
     tests = [test.model_copy(update={"score": float(test.scenario == "locations")}) for test in result.tests]
     assert compare_with_guessing([(test.score or 0.0, test.chance) for test in tests]).p > 0.05
-    found = meaning_of([Played(run.manifest, tests)])
+    found = meaning_of([RunScores(run.manifest, tests)])
     assert (found.verdict, found.scenarios) == ("better", ["locations"])
     assert found.sentence.startswith("Better than guessing (p < 0.001 over 18 tests), shown in 1 of 6 scenarios: 17% of full marks")
 
@@ -449,14 +451,14 @@ def test_no_p_value_is_printed_where_nobody_knows_what_guessing_earns(tmp_path: 
         tests = [
             test.model_copy(update={"score": score, "chance": 0.0 if test.scenario in open_ else test.chance}) for test in result.tests
         ]
-        return meaning_of([Played(run.manifest, tests)])
+        return meaning_of([RunScores(run.manifest, tests)])
 
     found = judged(1.0, "colours", "jokes")
     assert (found.verdict, found.scenarios) == ("unknown", [])
-    assert found.sentence == ("100% of full marks (2.00 of 2) in open questions, where what guessing earns is not known, over 8 tests.")
+    assert found.sentence == ("100% of full marks (2.00 of 2) in open questions, where the score of guessing is unknown, over 8 tests.")
     assert judged(0.0, "colours", "jokes").sentence.startswith("Not shown to be better than guessing: 0% of full marks")
     assert judged(1.0, "colours").sentence == (
-        "Better than guessing (p < 0.001 over 4 tests): 100% of full marks (2.00 of 2) where guessing earns 2%, open questions aside."
+        "Better than guessing (p < 0.001 over 4 tests): 100% of full marks (2.00 of 2) where guessing scores 2%, without open questions."
     )
 
 

@@ -613,12 +613,12 @@ def test_tests_that_share_a_topic_are_never_open_at_the_same_time(tmp_path: Path
 
 def test_a_test_that_cannot_fit_is_left_out_with_a_message(tmp_path: Path) -> None:
     big = made_test("big", 1, 0, lines=[Line("word " * 3000, asks=True)])
-    why = setting(2000).left_out(big)
+    why = setting(2000).reason_to_omit(big)
     assert why is not None
     assert "big-1" in why
     assert "2,000" in why
-    assert setting(4000).left_out(big) is None
-    assert setting(2000, isolated=True).left_out(big) is None
+    assert setting(4000).reason_to_omit(big) is None
+    assert setting(2000, isolated=True).reason_to_omit(big) is None
 
 
 def test_an_isolated_test_needs_no_filler(tmp_path: Path) -> None:

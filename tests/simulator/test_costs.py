@@ -9,14 +9,14 @@ import pytest
 import trio
 from tests.loopback import Say, Server, Status
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.subject.spending_limit import limit_of
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -24,7 +24,7 @@ from longspan.simulator.suite.suite import load_suite
 WORST = 1e-6 * 2500
 """The worst-case cost of a turn: a context of 2k, the longest answer, and what a provider may add."""
 
-SUITE = load_suite("ltm").changed([], [], ["colours", "shopping"], 1)
+SUITE = load_suite("ltm").apply_changes([], [], ["colours", "shopping"], 1)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def server() -> Iterator[Server]:
 def prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A price of $1 per million tokens for any model, because no price list has the test server."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: dollars(usage))
+    monkeypatch.setattr("longspan.simulator.subject.ledger.price_usage", lambda model, usage: dollars(usage))
 
 
 def dollars(usage: Usage) -> float:
@@ -46,7 +46,7 @@ def dollars(usage: Usage) -> float:
 
 def planned(server: Server, out: Path, seed: int = 0) -> Plan:
     agent = f"openai/gpt-4o?context=2k&max_tokens=100&base_url={server.base_url('openai')}"
-    return plan(RunSettings(suite=SUITE, span=2000, seed=seed, agent=agent), out)
+    return plan_run(RunSettings(suite=SUITE, span=2000, seed=seed, agent=agent), out)
 
 
 def cost(folder: Path) -> float:
@@ -58,7 +58,7 @@ def replies(run: RunFolder) -> list[events.Reply]:
 
 
 def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tmp_path: Path) -> None:
-    (outcome,) = trio.run(play, [planned(server, tmp_path)])
+    (outcome,) = trio.run(play_plans, [planned(server, tmp_path)])
     run = RunFolder(outcome.folder)
     asked = [reply for reply in replies(run) if reply.asked]
     assert all(reply.usage and reply.cost_usd for reply in asked)
@@ -69,16 +69,16 @@ def test_each_reply_is_priced_and_the_sums_are_in_the_results(server: Server, tm
 
 
 def test_a_run_stops_before_its_limit_and_resumes_with_a_higher_one(server: Server, tmp_path: Path) -> None:
-    whole = trio.run(play, [planned(server, tmp_path / "whole")])[0]
+    whole = trio.run(play_plans, [planned(server, tmp_path / "whole")])[0]
     limit = 0.6 * cost(whole.folder)
-    (stopped,) = trio.run(lambda: play([planned(server, tmp_path / "short")], limit=limit_of(limit)))
+    (stopped,) = trio.run(lambda: play_plans([planned(server, tmp_path / "short")], limit=limit_of(limit)))
     assert isinstance(stopped.error, StoppedError)
     assert "exceed the limit of $0.0" in str(stopped.error)
     run = RunFolder(stopped.folder)
     assert limit - WORST <= cost(run.path) <= limit
-    again = trio.run(lambda: resume(run, run.manifest.agent, limit=limit_of(limit)))
+    again = trio.run(lambda: resume_run(run, run.manifest.agent, limit=limit_of(limit)))
     assert isinstance(again.error, StoppedError), "what it has cost so far counts"
-    resumed = trio.run(lambda: resume(run, run.manifest.agent, limit=limit_of(10)))
+    resumed = trio.run(lambda: resume_run(run, run.manifest.agent, limit=limit_of(10)))
     assert resumed.error is None
     texts = [[reply.text for reply in replies(RunFolder(outcome.folder))] for outcome in (whole, resumed)]
     assert texts[0] == texts[1]
@@ -86,21 +86,21 @@ def test_a_run_stops_before_its_limit_and_resumes_with_a_higher_one(server: Serv
 
 def test_runs_share_one_limit(server: Server, tmp_path: Path) -> None:
     limit = 0.02
-    outcomes = trio.run(lambda: play([planned(server, tmp_path, seed) for seed in range(3)], limit=limit_of(limit)))
+    outcomes = trio.run(lambda: play_plans([planned(server, tmp_path, seed) for seed in range(3)], limit=limit_of(limit)))
     assert all(isinstance(outcome.error, StoppedError) for outcome in outcomes)
     assert limit - WORST <= sum(cost(outcome.folder) for outcome in outcomes) <= limit
 
 
 def test_a_turn_that_fails_keeps_everything_and_costs_nothing(server: Server, tmp_path: Path) -> None:
     server.script([Say("OK.")] * 10 + [Status(401, "who are you")] * 5)
-    (outcome,) = trio.run(play, [planned(server, tmp_path)])
+    (outcome,) = trio.run(play_plans, [planned(server, tmp_path)])
     result = grade_run(RunFolder(outcome.folder))
     assert {test.status for test in result.tests} <= {"agent_error", "scored"}
     assert "agent_error" in {test.status for test in result.tests}
     assert result.score is None
     assert result.score_bounds[0] < result.score_bounds[1]
     server.acts.clear()
-    resumed = trio.run(lambda: resume(RunFolder(outcome.folder), RunFolder(outcome.folder).manifest.agent))
+    resumed = trio.run(lambda: resume_run(RunFolder(outcome.folder), RunFolder(outcome.folder).manifest.agent))
     assert resumed.error is None
     assert resumed.result is not None
     assert resumed.result.score is not None

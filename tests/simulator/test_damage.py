@@ -17,21 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator.archive.answer_store import AnswerStore, StoredAnswer
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import DamageError, InputError
+from longspan.simulator.base.files import json_lines
+from longspan.simulator.base.files.checksums import ChecksumError, RunningSum, add_checksum, verify_checksum
+from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.cli import main
-from longspan.simulator.files import json_lines
-from longspan.simulator.files.checksums import ChecksumError, RunningSum, checked, sealed
-from longspan.simulator.files.json_lines import JsonLines
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
+from longspan.simulator.journal.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.journal.journal import Journal, check_journal, read_journal
 from longspan.simulator.journal.journal_lines import JournalLines, fields_of
-from longspan.simulator.judging.calibration import calibration_notes
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.judging.calibration import calibration_notes
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -45,9 +45,9 @@ JSON = st.recursive(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run with a correction."""
-    suite = load_suite("ltm").changed([], [], ["colours"], 2)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 2)
     out = tmp_path_factory.mktemp("runs")
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent="oracle"), out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent="oracle"), out)]))
     return outcome.folder
 
 
@@ -105,7 +105,7 @@ def test_journals_of_equal_conversations_have_equal_checksums(run: RunFolder, tm
     cut = RunFolder(tmp_path / "cut")
     whole = run.journal("main").read_bytes().splitlines(keepends=True)
     cut.journal("main").write_bytes(b"".join(whole[:20]))
-    assert trio.run(resume, cut, "oracle").error is None
+    assert trio.run(resume_run, cut, "oracle").error is None
     again = cut.journal("main").read_bytes().splitlines(keepends=True)
     assert [line[-27:] for line in again] == [line[-27:] for line in whole]
     assert [fields_of(line) for line in again] == [fields_of(line) for line in whole]
@@ -165,14 +165,14 @@ def test_appending_does_not_read_what_is_there(tmp_path: Path) -> None:
 
 @given(st.randoms())
 def test_any_change_of_a_file_is_noticed(seed: Any) -> None:
-    content = sealed(json.dumps({"a": 1, "text": "ü", "sum": "mine"}, indent=1, ensure_ascii=False)).encode()
+    content = add_checksum(json.dumps({"a": 1, "text": "ü", "sum": "mine"}, indent=1, ensure_ascii=False)).encode()
     path = Path("some.json")
-    assert json.loads(checked(content, path, "")) == {"a": 1, "text": "ü", "sum": "mine"}
+    assert json.loads(verify_checksum(content, path, "")) == {"a": 1, "text": "ü", "sum": "mine"}
     assert [*json.loads(content)][-1] == "sum"
     place = seed.randrange(len(content))
     for changed in (content[:place], content[:place] + b"x" + content[place:], content[:place] + content[place + 1 :]):
         with pytest.raises(InputError, match=r"^some\.json: damaged: (its checksum does not match|it has no checksum); restore it$"):
-            checked(changed, path, "restore it")
+            verify_checksum(changed, path, "restore it")
 
 
 def test_a_chain_is_followed_only_from_a_line_with_a_checksum() -> None:
@@ -194,7 +194,7 @@ COMMANDS: dict[str, Callable[[RunFolder], list[object]]] = {
     "compare": lambda run: ["compare", run.path],
     "export": lambda run: ["export", run.path, "--format", "csv", "--out", run.path.parent / "exported"],
     "publish": lambda run: ["publish", run.path, "--out", run.path.parent / "published.json"],
-    "correct": lambda run: ["correct", run.path, "colours-1", "--score", "1", "--why", "so"],
+    "correct": lambda run: ["score", run.path, "--correct", "colours-1=1", "--why", "so"],
 }
 
 
@@ -269,7 +269,7 @@ def test_an_edited_file_is_damaged(file: str, said: str, run: RunFolder, capsys:
 
 
 def test_a_correction_that_is_lost_is_told(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert commanded(capsys, "correct", run.path, "colours-1", "--score", "0.5", "--why", "so")[0] == 0
+    assert commanded(capsys, "score", run.path, "--correct", "colours-1=0.5", "--why", "so")[0] == 0
     assert RunFolder(run.path).corrections() == {"colours-1": Correction(test="colours-1", score=0.5, why="so", by=user(run))}
     assert "no grade has changed" in commanded(capsys, "score", run.path)[1]
     path = run.path / "corrections.jsonl"

@@ -8,25 +8,25 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import Length, dry_run
-from longspan.simulator.running.planning import plan, setting_of
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run, setting_of
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 
-LTM = load_suite("ltm").changed([], [], ["colours", "jokes", "restaurant", "prospective_memory", "trigger_response"], 3)
-SCRIPTED = load_suite("ltm").changed([], [], ["colours", "shopping"], 2)
+LTM = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "restaurant", "prospective_memory", "trigger_response"], 3)
+SCRIPTED = load_suite("ltm").apply_changes([], [], ["colours", "shopping"], 2)
 ALONE = Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_alone:Pages": {}})
 
 
 def told_and_taken(out: Path, suite: Suite, span: int, **settings: Any) -> list[tuple[Length, Length]]:
     """The length of each conversation of a run, on paper and as played."""
-    planned = plan(RunSettings(suite=suite, span=span, agent="silent", **settings), out)
+    planned = plan_run(RunSettings(suite=suite, span=span, agent="silent", **settings), out)
     told = [dry_run(setting_of(planned.manifest, id), tests) for id, tests in planned.tests.items()]
-    (outcome,) = trio.run(lambda: play([planned]))
+    (outcome,) = trio.run(lambda: play_plans([planned]))
     run = RunFolder(outcome.folder)
     return list(zip(told, (taken(list(run.events(id))) for id in planned.tests), strict=True))
 

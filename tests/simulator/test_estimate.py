@@ -10,23 +10,23 @@ import trio
 from tests.loopback import Server
 
 from longspan import BaseAgent, Message, Reply
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
-from longspan.simulator.preflight.estimate import Estimate, estimate
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.estimate import Estimate, estimate_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
-SUITE = load_suite("ltm").changed([], [], ["colours", "name_list", "shopping"], 2)
+SUITE = load_suite("ltm").apply_changes([], [], ["colours", "name_list", "shopping"], 2)
 
 
 def estimated(agent: str, span: int = 8000) -> Estimate:
-    return trio.run(estimate, plan(RunSettings(suite=SUITE, span=span, seed=0, agent=agent), Path("nowhere")))
+    return trio.run(estimate_run, plan_run(RunSettings(suite=SUITE, span=span, seed=0, agent=agent), Path("nowhere")))
 
 
 def test_the_estimate_is_close_to_the_run(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_the_estimate_is_close_to_the_run(tmp_path: Path) -> None:
     with Server().running() as server:
         agent = f"openai/gpt-4o?context=4k&base_url={server.base_url('openai')}"
         told = estimated(agent)
-        (outcome,) = trio.run(play, [plan(RunSettings(suite=SUITE, span=8000, seed=0, agent=agent), tmp_path)])
+        (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=SUITE, span=8000, seed=0, agent=agent), tmp_path)])
     assert not Path("nowhere").exists()
     took = grade_run(RunFolder(outcome.folder))
     assert told.tokens == pytest.approx(took.tokens, rel=0.05)
@@ -51,10 +51,10 @@ class Wordy(BaseAgent):
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_the_users_side_is_exact_whatever_the_agent_says(isolated: bool, tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "prospective_memory", "trigger_response"], 2)
-    planned = plan(RunSettings(suite=suite, span=4000, seed=1, agent=f"python:{__name__}:Wordy", isolated=isolated), tmp_path)
-    told = trio.run(estimate, planned)
-    (outcome,) = trio.run(play, [planned])
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "prospective_memory", "trigger_response"], 2)
+    planned = plan_run(RunSettings(suite=suite, span=4000, seed=1, agent=f"python:{__name__}:Wordy", isolated=isolated), tmp_path)
+    told = trio.run(estimate_run, planned)
+    (outcome,) = trio.run(play_plans, [planned])
     run = RunFolder(outcome.folder)
     entries = [event for id in run.manifest.conversations for event in run.events(id)]
     sent = [event for event in entries if isinstance(event, events.Message)]
@@ -64,9 +64,11 @@ def test_the_users_side_is_exact_whatever_the_agent_says(isolated: bool, tmp_pat
 
 
 def test_with_a_dynamic_test_turns_are_exact(tmp_path: Path) -> None:
-    planned = plan(RunSettings(suite=SUITE.changed([], [], ["colours", "restaurant"], 2), span=2000, seed=0, agent="silent"), tmp_path)
-    told = trio.run(estimate, planned)
-    (outcome,) = trio.run(play, [planned])
+    planned = plan_run(
+        RunSettings(suite=SUITE.apply_changes([], [], ["colours", "restaurant"], 2), span=2000, seed=0, agent="silent"), tmp_path
+    )
+    told = trio.run(estimate_run, planned)
+    (outcome,) = trio.run(play_plans, [planned])
     took = grade_run(RunFolder(outcome.folder))
     assert told.turns == took.turns
     assert any(test.scenario == "restaurant" and test.score < 1 for test in took.tests if test.score is not None), "it left places"
@@ -119,4 +121,4 @@ def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         main(arguments)
     told = capsys.readouterr().out
     assert "of them from cache" in told
-    assert "does not report its usage" in told
+    assert "does not report usage" in told

@@ -23,8 +23,6 @@ from tests.sealing import change_lines, nameless
 
 import longspan
 from longspan.agents.base import BaseAgent, Reply
-from longspan.simulator.analysis.statistics import Difference, effect_interval
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.cli import main
@@ -33,20 +31,22 @@ from longspan.simulator.contract.messages import Message
 from longspan.simulator.contract.scenario import Scenario
 from longspan.simulator.contract.script import Line, Script
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal.events import Event
 from longspan.simulator.journal.journal import Journal
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.measures.experiments import pooled_effects, told
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.report import Report
-from longspan.simulator.report.comparison_tables import tables
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.pages.report.comparison_tables import comparison_tables
+from longspan.simulator.results.analysis.statistics import Difference, effect_interval
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.measures.experiments import describe_effect, pool_effects
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
-from longspan.simulator.suite.trust import admit
+from longspan.simulator.suite.trust import admit_manifest
 
 HERE = "python:tests.simulator.test_experiments"
 
@@ -174,14 +174,14 @@ def codes(agent: str, tests: int = 6, scenario: str = "Codes", **more: Any) -> R
 
 
 def run_of(settings: RunSettings, out: Path) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([plan(settings, out)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, out)], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
 
 
 def settings(agent: str = "notebook", **more: Any) -> RunSettings:
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "name_list", "sally_anne"], more.pop("tests", 2))
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "name_list", "sally_anne"], more.pop("tests", 2))
     return RunSettings(suite=suite, span=2_000, seed=3, agent=agent, **more)
 
 
@@ -232,7 +232,7 @@ def test_who_is_given_the_answers_or_has_none_has_no_memory(agent: str, score: f
     assert twins is not None
     assert {(row.score, row.score_without) for row in twins.tests} == {(score, score)}
     assert (twins.difference, twins.share) == (0, None)
-    assert "of it," not in told(twins, "twin"), "nothing is shown"
+    assert "of it," not in describe_effect(twins, "twin"), "nothing is shown"
 
 
 def test_a_twin_begins_from_the_agents_state_at_its_needle(tmp_path: Path, seen: type[Seen]) -> None:
@@ -283,7 +283,7 @@ def test_every_question_of_a_test_is_asked_again(tmp_path: Path, seen: type[Seen
         assert [entry["test"] for entry in own if entry["type"] == "end"][-1] == row.test
         assert own[-1]["type"] == "close"
     assert lesions.score_without == 0  # of each answer, what it needs is further back
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
 
 
 @pytest.mark.parametrize("tokens", [300, 900])
@@ -293,7 +293,7 @@ def test_a_lesion_costs_nothing_if_and_only_if_the_agent_knows_no_more(tokens: i
     run, result = run_of(asked, tmp_path)
     assert result.lesions is not None
     assert [row.difference for row in result.lesions.tests] == [0] * 4
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
 
 
 def test_a_memory_that_is_shorter_than_a_lesion_loses_nothing_by_it(tmp_path: Path) -> None:
@@ -334,11 +334,11 @@ def test_a_run_killed_anywhere_is_resumed_to_the_same_journals(agent: str, kille
         run, result = run_of(asked, tmp_path / "whole")
     expected = {id: essential(run, id) for id in run.manifest.played}
     assert set(killed_at) <= copies.keys()
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
     for place, folder in copies.items():
         again = RunFolder(folder)
-        admit(again.path, again.manifest, trust=True)
-        outcome = trio.run(lambda again=again: resume(again, asked.agent))
+        admit_manifest(again.path, again.manifest, trust=True)
+        outcome = trio.run(lambda again=again: resume_run(again, asked.agent))
         assert outcome.error is None
         assert {id: essential(again, id) for id in again.manifest.played} == expected, f"killed at event {place}"
         assert outcome.result == result
@@ -356,18 +356,18 @@ def essential(run: RunFolder, conversation: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"twins": 7}, r"--twins 7: only 6 tests of the run can have one"),
-        ({"lesion": 2_000}, r"--lesion 2,000: must be less than the span, which is 2,000 tokens"),
+        ({"twins": 7}, r"--experiment twins=7: only 6 tests can have one"),
+        ({"lesion": 2_000}, r"--experiment lesion=2000: must be less than the span, which is 2,000 tokens"),
         (
             {"agent": "python:tests.durability.agents:Deaf", "twins": 1},
-            r"has no observe, nor save and load, .* give it observe, or save and load, or leave out --twins",
+            r"has no observe, nor save and load, .* give it observe, or save and load, or leave out --experiment twins",
         ),
-        ({"agent": "python:tests.durability.agents:Deaf", "lesion": 500}, r"has no observe, .* leave out --lesion"),
+        ({"agent": "python:tests.durability.agents:Deaf", "lesion": 500}, r"has no observe, .* leave out --experiment lesion"),
     ],
 )
 def test_what_cannot_be_played_is_refused_at_the_door(more: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=why):
-        plan(codes(**{"agent": "notebook"} | more), tmp_path)
+        plan_run(codes(**{"agent": "notebook"} | more), tmp_path)
 
 
 def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> None:
@@ -376,13 +376,13 @@ def test_a_test_that_fails_before_its_needle_has_no_effect(tmp_path: Path) -> No
     assert result.twins is not None
     assert {row.test: row.score_without is None for row in result.twins.tests} == {"broken-1": True, "codes-1": False, "codes-2": False}
     assert result.twins.paired == 2
-    assert trio.run(lambda: replay(run)) == result
+    assert trio.run(lambda: replay_run(run)) == result
 
 
 def test_recorded_histories_have_no_twins(tmp_path: Path) -> None:
     suite = Suite(name="diary", tests=1, scenarios={"python:tests.diary:Diary": {"entries": 12}})
-    with pytest.raises(InputError, match=r"--twins: no test of the run can take part: .* recorded history"):
-        plan(RunSettings(suite=suite, span=2_000, twins=1), tmp_path)
+    with pytest.raises(InputError, match=r"--experiment twins: no test of the run is suitable: .* recorded history"):
+        plan_run(RunSettings(suite=suite, span=2_000, twins=1), tmp_path)
 
 
 def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_p
     (twin,) = run.manifest.experiments
     main = run.journal("main").read_bytes()
     change_lines(run.journal("main"), lambda entries: entries[2].update(text="Hm."))
-    with pytest.raises(JournalError, match="not as it was when another conversation branched from it"):
+    with pytest.raises(JournalError, match="changed after another conversation branched from it"):
         grade_run(run)
     run.journal("main").write_bytes(main)
     for source, what in (
@@ -402,14 +402,14 @@ def test_a_journal_that_another_has_taken_the_place_of_is_not_gone_on_from(tmp_p
         with pytest.raises(JournalError, match=f"{twin}/journal.jsonl: {re.escape(what)}"):
             grade_run(run)
     change_lines(run.journal(twin), lambda entries: entries[0].update(conversation=twin))
-    with pytest.raises(JournalError, match="not the experiment that the manifest says"):
+    with pytest.raises(JournalError, match="its experiment differs from the one in the manifest"):
         grade_run(run)
 
 
 def test_what_experiments_take_is_estimated_apart(tmp_path: Path) -> None:
     asked = codes("oracle", tests=2, twins=2, lesion=500)
     _, result = run_of(asked, tmp_path)
-    estimated = trio.run(estimate, plan(asked, tmp_path))
+    estimated = trio.run(estimate_run, plan_run(asked, tmp_path))
     assert result.twins is not None
     assert estimated.twins is not None
     assert (estimated.turns, estimated.tokens) == (result.turns, result.tokens)
@@ -423,7 +423,7 @@ def test_the_report_and_show_have_both_scores_of_a_test(tmp_path: Path, capsys: 
     page = (run.path / "report.html").read_text("utf-8")
     assert result.twins is not None
     assert result.lesions is not None
-    assert page.count(told(result.twins, "twin")) == page.count(told(result.lesions, "lesion")) == 1
+    assert page.count(describe_effect(result.twins, "twin")) == page.count(describe_effect(result.lesions, "lesion")) == 1
     row = result.twins.tests[0]
     with pytest.raises(SystemExit) as ended:
         main(["show", str(run.path), row.test])
@@ -437,13 +437,13 @@ def test_runs_are_compared_by_what_their_twins_show_together(known: int, share: 
     for seed in (1, 2):
         run_of(codes(f"Planted?known={known}", tests=3, twins=3).model_copy(update={"seed": seed}), tmp_path)
     comparison = load_comparison([tmp_path])
-    (effect,) = pooled_effects(comparison.side.runs)
+    (effect,) = pool_effects(comparison.side.runs)
     rows = longspan.load(tmp_path).experiments
     assert (effect.tests, effect.conversations) == (len(rows), 2) == (6, 2)
     assert effect.without == pytest.approx(fmean(rows["score_without"]))
     assert effect.interval.low <= effect.difference <= effect.interval.high
     assert effect.interval.by == "conversations"
-    (table,) = [table for table in tables(comparison) if table.title == "The same tests without needles"]
+    (table,) = [table for table in comparison_tables(comparison) if table.title == "The same tests without needles"]
     assert table.rows[0][-1] == share
 
 

@@ -11,14 +11,14 @@ import trio
 
 from longspan.agents.base import BaseAgent, Message, Reply
 from longspan.scenarios.ltm.wording import Wording
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, resume
+from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -50,9 +50,9 @@ class Forgets(Colour):
 
 
 def played(out: Path, agent: str, scenarios: tuple[str, ...] = ("colours",), **settings: Any) -> Outcome:
-    suite = load_suite("ltm").changed([], [], scenarios, None)
-    planned = plan(RunSettings(suite=suite, span=2_000, agent=agent, **{"score_farewells": True, **settings}), out)
-    (outcome,) = trio.run(lambda: play([planned], pages=Report))
+    suite = load_suite("ltm").apply_changes([], [], scenarios, None)
+    planned = plan_run(RunSettings(suite=suite, span=2_000, agent=agent, **{"score_farewells": True, **settings}), out)
+    (outcome,) = trio.run(lambda: play_plans([planned], pages=Report))
     return outcome
 
 
@@ -115,6 +115,6 @@ def test_a_run_that_was_killed_between_a_farewell_and_the_question_goes_on_there
         copy = tmp_path / f"{kept}"
         copytree(whole.folder, copy)
         RunFolder(copy).journal("main").write_bytes(b"".join(lines[:kept]))
-        again = trio.run(resume, RunFolder(copy), "oracle")
+        again = trio.run(resume_run, RunFolder(copy), "oracle")
         assert again.error is None
         assert messages(again) == messages(whole)

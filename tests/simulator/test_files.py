@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from longspan.simulator.base.files.checksums import verify_checksum
+from longspan.simulator.base.files.file_io import write_json, write_text
 from longspan.simulator.cli import main
-from longspan.simulator.files.checksums import checked
-from longspan.simulator.files.reading import write_json, write_text
 
 
 def full(*_: object) -> NoReturn:
@@ -90,7 +90,7 @@ def test_a_row_of_a_file_is_one_line_and_is_read_as_it_was(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "content.json"
         write_json(path, content)
-        written = checked(path.read_bytes(), path, "")
+        written = verify_checksum(path.read_bytes(), path, "")
         assert json.loads(written) == json.loads(content.model_dump_json())
         lines = path.read_text("utf-8").split("\n")
     assert len([line for line in lines if line.startswith('  {"name":')]) == len(rows)

@@ -23,20 +23,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.attack import ALL
 
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import EncodingName, Tokenizer
+from longspan.simulator.base.words import plain
 from longspan.simulator.filler import filler, tasks
-from longspan.simulator.filler.draws import Draws, filled, read
+from longspan.simulator.filler.draws import Draws, fill_slots, read_word_list
 from longspan.simulator.filler.filler import BRIEF, Distraction, Filler, Pair, Source
 from longspan.simulator.filler.questions import KINDS, Slots, roman
-from longspan.simulator.filler.talk import Talk, line_of, nearby
+from longspan.simulator.filler.talk import Talk, line_of, talk_nearby
 from longspan.simulator.filler.trivia import Trivia
-from longspan.simulator.filler.wordnet import PACKED, wordnet
-from longspan.simulator.grading.matching import contains_nearly, plain
+from longspan.simulator.filler.wordnet import PACKED, load_wordnet
+from longspan.simulator.reading.matching import contains_nearly
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -312,27 +313,27 @@ def check_line(text: str) -> None:
 
 
 def test_there_are_at_least_forty_kinds_of_message_beside_lists_of_questions() -> None:
-    talk = read("talk")
+    talk = read_word_list("talk")
     assert len(talk["chat"]) + len(tasks.TASKS) >= 40
-    assert set(read("questions")) == set(KINDS)
+    assert set(read_word_list("questions")) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_form_of_a_question_can_be_filled(kind: str) -> None:
     draw = Draws(kind)
-    for form in read("questions")[kind][1]:
+    for form in read_word_list("questions")[kind][1]:
         slots = KINDS[kind](draw)
-        check_line(filled(form, slots))
-        check_line(filled("{answer}", slots))
+        check_line(fill_slots(form, slots))
+        check_line(fill_slots("{answer}", slots))
 
 
 def test_every_form_of_talk_can_be_filled() -> None:
     draw = Draws("talk")
-    for kind in read("talk")["near"]:
+    for kind in read_word_list("talk")["near"]:
         for _ in range(20):
-            for part in nearby(draw, kind):
+            for part in talk_nearby(draw, kind):
                 check_line(part)
-    for kind in read("talk")["chat"]:
+    for kind in read_word_list("talk")["chat"]:
         for _ in range(20):
             check_line(line_of(draw, kind)[0])
 
@@ -371,13 +372,13 @@ def test_answers_that_can_be_computed_are_right() -> None:
     for slots in drawn("letters"):
         assert sorted(slots["letters"].replace(" ", "")) == sorted(slots["answer"].upper())
     for slots in drawn("earlier"):
-        years = dict(read("world")["years"])
+        years = dict(read_word_list("world")["years"])
         assert int(years[slots["answer"]]) == min(int(years[slots["one"]]), int(years[slots["two"]]))
     assert [roman(number) for number in (14, 49, 1990, 2024)] == ["XIV", "XLIX", "MCMXC", "MMXXIV"]
 
 
 def test_only_the_answer_is_a_kind_of_what_is_asked_for() -> None:
-    kinds = wordnet().kinds
+    kinds = load_wordnet().kinds
     group_of = {name: group for group, named in kinds.items() for names in named.values() for name in names}
     for slots in drawn("which", 300):
         choices = slots["choices"].split(", ")
@@ -388,7 +389,7 @@ def test_only_the_answer_is_a_kind_of_what_is_asked_for() -> None:
 
 
 def test_facts_are_those_of_wordnet() -> None:
-    facts = wordnet()
+    facts = load_wordnet()
     assert ["forearm", "arm"] in facts.parts
     assert ["cheap", "expensive"] in facts.opposites
     assert ["Paul Hindemith", "composer"] in facts.people
@@ -432,14 +433,14 @@ def test_it_depends_only_on_the_seed() -> None:
 @given(st.text(max_size=9), st.integers(0, 300), st.integers(0, 3))
 def test_shuffling_draws_what_a_sample_of_all_draws(seed: str, number: int, before: int) -> None:
     draw, random = Draws(seed), Random(seed)
-    assert [draw.shuffled(range(number)) for _ in range(before + 1)] == [random.sample(range(number), number) for _ in range(before + 1)]
+    assert [draw.shuffle(range(number)) for _ in range(before + 1)] == [random.sample(range(number), number) for _ in range(before + 1)]
     assert draw.random.random() == random.random()
 
 
 def test_a_becomes_an_before_vowels_alone() -> None:
     form = "a owl and A ant, a unit, a {thing}, a one-way street, a European, data about a banana, extra ink; 3a ice, _a ink, é a egg"
     said = "An owl and An ant, a unit, an ape, a one-way street, a European, data about a banana, extra ink; 3a ice, _a ink, é an egg"
-    assert filled(form, {"thing": "ape"}) == said
+    assert fill_slots(form, {"thing": "ape"}) == said
 
 
 def test_seeds_keep_their_meaning() -> None:
@@ -484,7 +485,7 @@ def test_unsuitable_words_are_left_out(packer: ModuleType) -> None:
 
 
 def test_no_unsuitable_word_is_packed(packer: ModuleType) -> None:
-    facts = wordnet()
+    facts = load_wordnet()
     names = {name for kinds in facts.kinds.values() for kind in kinds for name in (kind, *kinds[kind])}
     names |= {word for pairs in (facts.parts, facts.opposites, facts.synonyms, facts.pertaining) for pair in pairs for word in pair}
     names |= {word for words in (facts.similar, facts.ways, facts.fields) for key in words for word in (key, *words[key])}
@@ -505,17 +506,17 @@ def texts(seed: int, number: int = 60) -> list[Distraction]:
 
 
 def test_nobody_has_the_name_of_anybody_in_a_test() -> None:
-    tests = {*words("names"), *words("sally_anne")["people"], *words("novel")["women"], *words("novel")["men"]}
-    for sender in (*words("spy_meeting")["senders"], *(saying["author"] for saying in words("quotations"))):
+    tests = {*load_words("names"), *load_words("sally_anne")["people"], *load_words("novel")["women"], *load_words("novel")["men"]}
+    for sender in (*load_words("spy_meeting")["senders"], *(saying["author"] for saying in load_words("quotations"))):
         tests.update(sender.split())
-    assert set(read("talk")["lists"]["name"]) & tests == set()
+    assert set(read_word_list("talk")["lists"]["name"]) & tests == set()
 
 
 def test_nothing_is_said_about_the_user() -> None:
     """Remarks aside, the first person only names relatives: nobody's favourite colour, name, errand or town is the user's."""
     draw = Draws("user")
-    lines = [line_of(draw, kind)[0] for kind in read("talk")["chat"] for _ in range(60)]
-    lines += [part for kind in read("talk")["near"] for _ in range(60) for part in nearby(draw, kind)]
+    lines = [line_of(draw, kind)[0] for kind in read_word_list("talk")["chat"] for _ in range(60)]
+    lines += [part for kind in read_word_list("talk")["near"] for _ in range(60) for part in talk_nearby(draw, kind)]
     lines += [tasks.TASKS[kind](draw)[0] for kind in tasks.TASKS for _ in range(20)]
     for line in lines:
         own = RELATIVES.sub("", re.sub(r'"[^"]*"', "", line))
@@ -524,29 +525,31 @@ def test_nothing_is_said_about_the_user() -> None:
 
 def test_remarks_say_nothing_that_a_test_asks_about() -> None:
     function = "that tell know have been what with from some something about done".split()
-    rules = {word for rule in words("triggers") for word in re.findall(r"[a-z]{4,}", rule["when"])}
+    rules = {word for rule in load_words("triggers") for word in re.findall(r"[a-z]{4,}", rule["when"])}
     topics = "colour favourite name joke town quotation shopping spy menu waiter hair dream tooth late nervous"
     avoided = rules.union(topics.split()).difference(function)
-    for remarks in read("remarks").values():
+    for remarks in read_word_list("remarks").values():
         assert [remark for remark in remarks if avoided.intersection(re.findall(r"[a-z]+", remark.lower()))] == []
 
 
 def test_no_filler_holds_what_a_test_listens_for() -> None:
     """Neither a phrase that a rule asks for, nor a quotation, nor the marks of a scene."""
     for seed in SEEDS:
-        phrases = [plain(rule["phrase"]) for rule in words("triggers")]
+        phrases = [plain(rule["phrase"]) for rule in load_words("triggers")]
         for distraction in texts(seed):
             for part in (distraction.text, distraction.reply):
                 said = plain(part)
                 assert [phrase for phrase in phrases if phrase in said] == [], f"seed {seed}"
                 assert not re.search(r"\b(on tv|tv programme|spies|coded message|call me|my name)\b", said), f"seed {seed}"
-                assert [saying for saying in words("quotations") if contains_nearly(part, saying["quotation"])] == [], f"seed {seed}"
+                assert [saying for saying in load_words("quotations") if contains_nearly(part, saying["quotation"])] == [], f"seed {seed}"
 
 
 def test_grades_are_the_same_with_and_without_filler(tmp_path: Path) -> None:
     def scores(seed: int, isolated: bool) -> dict[str, float | None]:
-        settings = RunSettings(suite=load_suite("ltm").changed([], [], [], 1), span=2000, seed=seed, agent="oracle", isolated=isolated)
-        (outcome,) = trio.run(lambda: play([plan(settings, tmp_path / f"{seed} {isolated}")]))
+        settings = RunSettings(
+            suite=load_suite("ltm").apply_changes([], [], [], 1), span=2000, seed=seed, agent="oracle", isolated=isolated
+        )
+        (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path / f"{seed} {isolated}")]))
         assert isinstance(outcome.result, Result)
         return {test.id: test.score for test in outcome.result.tests}
 

@@ -11,17 +11,17 @@ import pytest
 import trio
 
 from longspan.scenarios.ltm.colours import Colours
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.cli.console import Console
-from longspan.simulator.cli.progress import Progress
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play, resume
-from longspan.simulator.running.scoring import Scoring, score
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans, resume_run
+from longspan.simulator.running.scoring import RunScorer, score_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
+from longspan.simulator.terminal.console import Console
+from longspan.simulator.terminal.progress import Progress
 
 TESTS = 2
 
@@ -55,8 +55,8 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def planned(out: Path, isolated: bool) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], TESTS)
-    return plan(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", isolated=isolated), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], TESTS)
+    return plan_run(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", isolated=isolated), out)
 
 
 def lines(run: RunFolder) -> int:
@@ -72,19 +72,19 @@ def test_a_run_shown_while_it_plays_is_graded_once_and_its_journal_not_read(
 ) -> None:
     plans = [planned(tmp_path, isolated), planned(tmp_path, isolated)]
     with Progress(plans, Console(file=StringIO())) as progress:
-        outcomes = trio.run(lambda: play(plans, listener=progress.heard, pages=Report))
+        outcomes = trio.run(lambda: play_plans(plans, listener=progress.take_event, pages=Report))
     assert parsed == []
     assert list(graded.values()) == [len(plans)] * TESTS, "the runs have the same tests"
     for outcome in outcomes:
         files = [(outcome.folder / name).read_bytes() for name in FILES]
-        score(RunFolder(outcome.folder), Report)
+        score_run(RunFolder(outcome.folder), Report)
         assert [(outcome.folder / name).read_bytes() for name in FILES] == files
 
 
 def test_scoring_and_resuming_a_finished_run_parse_no_line_twice(tmp_path: Path, parsed: list[bytes], graded: Counter[str]) -> None:
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, False)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path, False)], pages=Report))
     run = RunFolder(outcome.folder)
-    for repeat in (lambda: score(run, Report), lambda: trio.run(lambda: resume(run, "oracle", pages=Report))):
+    for repeat in (lambda: score_run(run, Report), lambda: trio.run(lambda: resume_run(run, "oracle", pages=Report))):
         parsed.clear()
         graded.clear()
         repeat()
@@ -97,10 +97,10 @@ def test_scoring_and_resuming_a_finished_run_parse_no_line_twice(tmp_path: Path,
 
 @pytest.mark.parametrize("count", [0, 5, None])
 def test_events_that_were_not_added_are_read(count: int | None, tmp_path: Path) -> None:
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, True)], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path, True)], pages=Report))
     run = RunFolder(outcome.folder)
     before = [(run.path / name).read_bytes() for name in FILES]
-    scoring = Scoring(run, Report)
+    scoring = RunScorer(run, Report)
     first, _ = run.manifest.conversations
     for event in list(read_journal(run.journal(first)))[:count]:
         scoring.add(first, event)

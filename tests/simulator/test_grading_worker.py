@@ -15,22 +15,22 @@ import trio.testing
 from starlette.requests import Request
 
 from longspan.scenarios.ltm.colours import Colours
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import run_command
 from longspan.simulator.contract.graded_record import Grade
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTest
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.pages.view.following import LiveRuns
+from longspan.simulator.pages.view.pages import Pages
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.running.planning import Plan, plan_run
 from longspan.simulator.running.player import RunEvent
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.view.following import LiveRuns
-from longspan.simulator.view.pages import Pages
-from longspan.simulator.view.run_list import RunList
 
 
 class Blocked:
@@ -56,13 +56,13 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
 
 
 def planned(out: Path, judge: str | None = None) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], 2)
-    return plan(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", judge=judge), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 2)
+    return plan_run(RunSettings(suite=suite, span=2000, seed=4, agent="oracle", judge=judge), out)
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    (outcome,) = trio.run(lambda: play([planned(tmp_path_factory.mktemp("runs"))]))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path_factory.mktemp("runs"))]))
     return RunFolder(outcome.folder)
 
 
@@ -85,7 +85,7 @@ def test_signals_stop_a_run_whose_grader_does_not_return(
                     await trio.testing.wait_all_tasks_blocked()
 
             nursery.start_soon(interrupt)
-            return await play([planned(tmp_path, judge)], listener=heard.append, signals=True)
+            return await play_plans([planned(tmp_path, judge)], listener=heard.append, signals=True)
 
     (outcome,) = trio.run(main)
     assert isinstance(outcome.error, StoppedError)
@@ -131,7 +131,7 @@ def test_the_view_answers_while_a_test_is_graded(played: RunFolder, blocked: Blo
     async def main() -> None:
         async with trio.open_nursery() as nursery:
             live_runs = LiveRuns(nursery)
-            with live_runs.following(played.path.name, played) as live:
+            with live_runs.follow(played.path.name, played) as live:
                 await trio.to_thread.run_sync(blocked.reached.wait)
                 pages = Pages(RunList(played.path.parent), live_runs)
                 page = await pages.index(Request({"type": "http", "method": "GET", "query_string": b"", "headers": []}))
@@ -146,7 +146,7 @@ def test_the_view_answers_while_a_test_is_graded(played: RunFolder, blocked: Blo
 def test_who_leaves_does_not_wait_for_a_grader(played: RunFolder, blocked: Blocked) -> None:
     async def main() -> None:
         async with trio.open_nursery() as nursery:
-            with LiveRuns(nursery).following("run", played):
+            with LiveRuns(nursery).follow("run", played):
                 await trio.to_thread.run_sync(blocked.reached.wait)
 
     trio.run(main)
@@ -160,10 +160,10 @@ def test_a_test_is_graded_when_its_end_is_heard(tmp_path: Path) -> None:
     def heard(event: RunEvent) -> None:
         transcript = event.gradebook.transcripts[event.conversation]
         if isinstance(event.change, PlayedTest) and event.change.status == "played":
-            grades[event.change.id] = event.gradebook.known(event.conversation, event.change)
+            grades[event.change.id] = event.gradebook.grade_so_far(event.conversation, event.change)
             turns.append((transcript.turns, len(transcript.history)))
 
-    (outcome,) = trio.run(lambda: play([planned(tmp_path)], listener=heard))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path)], listener=heard))
     book = Gradebook.of(RunFolder(outcome.folder))
     tests = book.transcripts["main"].tests
     assert grades == {id: book.grade("main", test) for id, test in tests.items()}

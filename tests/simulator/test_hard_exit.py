@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.simulator.journal.run_folder import RunFolder
 
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.grading.reading.reading import settled_words
+from longspan.simulator.reading.replies.reading import settled_words
 
 CANDIDATES = ["red", "blue", "green", "brown", "sky blue", "cr\u00e8me"]
 

@@ -16,15 +16,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.sealing import resealed, write_json
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError, LongspanError
-from longspan.simulator.files.checksums import sealed
-from longspan.simulator.gradebook.commitment import read_published, verify
-from longspan.simulator.gradebook.gradebook import grade_run
+from longspan.simulator.base.files.checksums import add_checksum
 from longspan.simulator.journal.journal import Journal, read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import Transcript
-from longspan.simulator.running.planning import plan, replan
-from longspan.simulator.running.runner import play
+from longspan.simulator.results.gradebook.commitment import read_published, verify_scores
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import plan_run, replan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite, make_tests
 
@@ -40,9 +40,9 @@ JSON = st.recursive(
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A finished run."""
-    suite = load_suite("ltm").changed([], [], ["colours", "jokes", "prospective_memory"], 1)
+    suite = load_suite("ltm").apply_changes([], [], ["colours", "jokes", "prospective_memory"], 1)
     out = tmp_path_factory.mktemp("runs")
-    (outcome,) = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), out)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2_000, seed=1, agent="notebook"), out)]))
     return RunFolder(outcome.folder)
 
 
@@ -115,10 +115,10 @@ def test_manifests(data: st.DataObject, run: RunFolder, tmp_path_factory: pytest
     content[data.draw(st.sampled_from(sorted(content)))] = data.draw(JSON)
     made = json.dumps(content, indent=1)
     damaged = st.just(made.encode()) | mutated([made.encode()]) | st.binary(max_size=100)
-    (other.path / "manifest.json").write_bytes(data.draw(st.just(sealed(made).encode()) | damaged))
+    (other.path / "manifest.json").write_bytes(data.draw(st.just(add_checksum(made).encode()) | damaged))
     harmless(lambda: other.manifest)
     harmless(lambda: grade_run(other))
-    harmless(lambda: replan(other.manifest, "silent", other.path.parent))
+    harmless(lambda: replan_run(other.manifest, "silent", other.path.parent))
 
 
 @FUZZ
@@ -158,7 +158,7 @@ def test_suites_with_any_parameters(parameters: dict[str, Any], tmp_path_factory
 def test_published_scores(content: bytes, run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("published") / "published.json"
     path.write_bytes(content)
-    harmless(lambda: list(verify(read_published(path), run)))
+    harmless(lambda: list(verify_scores(read_published(path), run)))
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc", "a/b", "..", "", "A"])
@@ -193,7 +193,7 @@ UNPACKING = """
 import sys
 from pathlib import Path
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import read_packed
+from longspan.simulator.base.files.file_io import read_packed
 
 try:
     read_packed(Path(sys.argv[1]), 200 * 2**20)

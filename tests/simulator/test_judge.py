@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.loopback import Hang, Say, Server, Status
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.judging.judge import LLMJudge
-from longspan.simulator.running.planning import Plan, plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.results.judging.cached_model import CachedModel
+from longspan.simulator.results.judging.judge import LLMJudge
+from longspan.simulator.running.planning import Plan, plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.subject.spending_limit import limit_of
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -46,14 +46,14 @@ def does(server: Server, acts: Any) -> None:
 
 
 def planned(out: Path, judge: str | None, agent: str = "silent", scenario: str = "jokes", tests: int = 2) -> Plan:
-    suite = load_suite("ltm").changed([], [], [scenario], tests)
-    return plan(RunSettings(suite=suite, span=2000, seed=SEED, agent=agent, isolated=True, judge=judge), out)
+    suite = load_suite("ltm").apply_changes([], [], [scenario], tests)
+    return plan_run(RunSettings(suite=suite, span=2000, seed=SEED, agent=agent, isolated=True, judge=judge), out)
 
 
 def judged(out: Path, server: Server, *acts: Any, **arguments: Any) -> RunFolder:
     """A run whose judge does so, answer by answer."""
     does(server, acts)
-    (outcome,) = trio.run(play, [planned(out, server.model(), **arguments)])
+    (outcome,) = trio.run(play_plans, [planned(out, server.model(), **arguments)])
     assert outcome.error is None
     return RunFolder(outcome.folder)
 
@@ -93,7 +93,7 @@ def test_the_same_content_is_asked_once_also_in_a_later_scoring(tmp_path: Path, 
 
 
 def test_a_run_played_without_a_judge_is_judged_afterwards(tmp_path: Path, server: Server) -> None:
-    (outcome,) = trio.run(play, [planned(tmp_path, None)])
+    (outcome,) = trio.run(play_plans, [planned(tmp_path, None)])
     run = RunFolder(outcome.folder)
     assert [test.score for test in grade_run(run).tests] == [0, 0], "without a judge the rules' guess counts"
     does(server, [YES, YES])
@@ -121,9 +121,9 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
     scenario = "python:tests.rig:Waiting"
     for acts, status in (((YES,), "scored"), ((Say("hm"),), "unscored")):
         does(server, acts)
-        suite = load_suite("ltm").changed([], [], [scenario], 1)
-        each = plan(RunSettings(suite=suite, span=2000, seed=0, agent="silent", isolated=True, judge=server.model()), tmp_path)
-        (outcome,) = trio.run(play, [each])
+        suite = load_suite("ltm").apply_changes([], [], [scenario], 1)
+        each = plan_run(RunSettings(suite=suite, span=2000, seed=0, agent="silent", isolated=True, judge=server.model()), tmp_path)
+        (outcome,) = trio.run(play_plans, [each])
         run = RunFolder(outcome.folder)
         (verdict,) = [json.loads(line) for line in run.journal(next(iter(each.tests))).read_text().splitlines() if '"verdict"' in line]
         assert verdict["by"].endswith("prompt statement 1")
@@ -132,10 +132,12 @@ def test_a_verdict_that_a_test_waits_for_is_an_event_and_a_failed_one_leaves_the
 
 def test_a_limit_of_dollars_holds_for_the_judge_too(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"--max-cost: agent openai/gpt-4o.*the price of 127.0.0.1:\d+/gpt-4o is unknown"):
-        trio.run(lambda: play([planned(tmp_path, server.model())], limit=limit_of(1)))
-    monkeypatch.setattr("longspan.simulator.subject.ledger.price", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens))
+        trio.run(lambda: play_plans([planned(tmp_path, server.model())], limit=limit_of(1)))
+    monkeypatch.setattr(
+        "longspan.simulator.subject.ledger.price_usage", lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)
+    )
     does(server, [NO, NO])
-    (outcome,) = trio.run(lambda: play([planned(tmp_path, server.model())], limit=limit_of(1e-7)))
+    (outcome,) = trio.run(lambda: play_plans([planned(tmp_path, server.model())], limit=limit_of(1e-7)))
     assert "exceed the limit" in str(outcome.error)
     assert not AnswerStore.of(RunFolder(outcome.folder)).entries()
 
@@ -152,7 +154,7 @@ def test_judging_stops_with_the_run(tmp_path: Path, server: Server) -> None:
 
     async def stopped() -> None:
         with trio.move_on_after(1):
-            await play([planned(tmp_path, server.model())])
+            await play_plans([planned(tmp_path, server.model())])
             raise AssertionError("it went on without its judge")
 
     trio.run(stopped)

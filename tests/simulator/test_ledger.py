@@ -14,26 +14,26 @@ from hypothesis import strategies as st
 
 from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.subject.ledger import Ledger, Spending, Unpriced, check_priced, price, tally
+from longspan.simulator.subject.ledger import Ledger, Spending, UnpricedCall, check_priced, price_usage, tally_spending
 from longspan.simulator.subject.spending_limit import Amount
 
 KNOWN = "openai/gpt-4o"
 
 
 def test_prices_are_from_the_list_and_cached_tokens_are_cheaper() -> None:
-    plain, cached = price(KNOWN, Usage(1_000_000, 0, 0)), price(KNOWN, Usage(1_000_000, 1_000_000, 0))
+    plain, cached = price_usage(KNOWN, Usage(1_000_000, 0, 0)), price_usage(KNOWN, Usage(1_000_000, 1_000_000, 0))
     assert plain is not None
     assert cached is not None
     assert 0 < cached < plain
-    assert price(KNOWN, Usage(0, 0, 0)) == 0
-    both = price(KNOWN, Usage(500, 0, 70))
-    parts = (price(KNOWN, Usage(500, 0, 0)), price(KNOWN, Usage(0, 0, 70)))
+    assert price_usage(KNOWN, Usage(0, 0, 0)) == 0
+    both = price_usage(KNOWN, Usage(500, 0, 70))
+    parts = (price_usage(KNOWN, Usage(500, 0, 0)), price_usage(KNOWN, Usage(0, 0, 70)))
     assert both == pytest.approx(sum(part for part in parts if part is not None))
 
 
 @pytest.mark.parametrize("model", ["openai/no-such-model-ever", "nobody/gpt-4o", "", "gpt-4o", "http://127.0.0.1:8000", "openai/"])
 def test_the_price_of_an_unknown_model_is_none_and_not_zero(model: str) -> None:
-    assert price(model, Usage(1000, 0, 1000)) is None
+    assert price_usage(model, Usage(1000, 0, 1000)) is None
 
 
 WORST = Usage(1000, 0, 1000)
@@ -70,7 +70,7 @@ def test_concurrent_calls_never_exceed_the_limit(limit: float, calls: list[tuple
 
     async def call(worst: float, share: float, end: str) -> None:
         try:
-            async with ledger.paying({"agent": KNOWN}, Amount(worst)) as account:
+            async with ledger.open_account({"agent": KNOWN}, Amount(worst)) as account:
                 paid.append(worst * share if end == "settles" else worst if end == "fails" else 0.0)
                 assert sum(paid) <= limit + 1e-9
                 await trio.lowlevel.checkpoint()
@@ -112,7 +112,7 @@ def test_what_is_not_known_beforehand_exceeds_the_limit_by_one_call_at_most(
         with suppress(StoppedError):
             for length, share in said:
                 depth += length
-                async with ledger.paying(None, Unpriced("agent", depth)) as account:
+                async with ledger.open_account(None, UnpricedCall("agent", depth)) as account:
                     await trio.lowlevel.checkpoint()
                     account.amount = Amount(rate * depth)
                     paid.append(account.amount.dollars)
@@ -136,7 +136,7 @@ def test_until_a_price_is_known_one_call_is_made_at_a_time() -> None:
     at_once = [0]
 
     async def call(depth: int) -> None:
-        async with ledger.paying(None, Unpriced("agent", depth)) as account:
+        async with ledger.open_account(None, UnpricedCall("agent", depth)) as account:
             at_once[0] += 1
             for _ in range(5):
                 await trio.lowlevel.checkpoint()
@@ -162,7 +162,7 @@ def test_a_call_that_could_exceed_the_limit_is_stopped_with_a_remedy() -> None:
     ledger = Ledger(Amount(1.0, inf), Amount(0.9))
 
     async def play() -> None:
-        async with ledger.paying({}, Amount(0.2)):
+        async with ledger.open_account({}, Amount(0.2)):
             raise AssertionError("it was let through")
 
     with pytest.raises(StoppedError, match=r"\$0\.2000 and exceed the limit of \$1\.00.*resume --max-cost"):
@@ -179,7 +179,7 @@ def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
         second_waits = trio.Event()
 
         async def first() -> None:
-            async with ledger.paying({}, Amount(0.9)) as account:
+            async with ledger.open_account({}, Amount(0.9)) as account:
                 first_is_in.set()
                 await second_waits.wait()
                 account.settle({})
@@ -188,7 +188,7 @@ def test_a_call_waits_for_others_that_may_cost_less_than_reserved() -> None:
         async def second() -> None:
             await first_is_in.wait()
             second_waits.set()
-            async with ledger.paying({}, Amount(0.9)) as account:
+            async with ledger.open_account({}, Amount(0.9)) as account:
                 account.settle({})
             done.append("second")
 
@@ -204,12 +204,12 @@ def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
     ledger = Ledger(Amount(1.0, inf))
 
     async def play() -> None:
-        async with ledger.paying({}, Amount(1.0)) as account:
+        async with ledger.open_account({}, Amount(1.0)) as account:
             with trio.move_on_after(0):
-                async with ledger.paying({}, Amount(1.0)):
+                async with ledger.open_account({}, Amount(1.0)):
                     raise AssertionError("it was let through")
             account.settle({})
-        async with ledger.paying({}, Amount(1.0)) as account:
+        async with ledger.open_account({}, Amount(1.0)) as account:
             account.settle({})
 
     trio.run(play)
@@ -218,10 +218,10 @@ def test_a_call_cancelled_while_it_waits_reserves_nothing() -> None:
 
 def test_sums_by_part_and_one_unknown_price_makes_the_sum_unknown() -> None:
     usage = {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 2}
-    sums = tally([("agent", usage, 0.5), ("agent", usage, 0.25), ("embedder", usage, None), ("embedder", usage, 0.1)])
+    sums = tally_spending([("agent", usage, 0.5), ("agent", usage, 0.25), ("embedder", usage, None), ("embedder", usage, 0.1)])
     assert sums["agent"] == Spending(input_tokens=20, cached_tokens=8, output_tokens=4, cost_usd=0.75)
     assert sums["embedder"].cost_usd is None
-    assert tally([]) == {}
+    assert tally_spending([]) == {}
 
 
 def test_without_a_limit_nothing_is_reserved() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.simulator.play import look_ahead
-from longspan.simulator.play.look_ahead import Job, fits, plays_out
+from longspan.simulator.play.look_ahead import Job, can_schedule, plays_out
 
 Chains = Sequence[Sequence[Job]]
 
@@ -47,7 +47,7 @@ def test_a_yes_has_an_order_in_which_every_deadline_is_met(drawn: Chains) -> Non
 
 @given(chains())
 def test_what_does_not_even_fit_in_parts_has_no_such_order(drawn: Chains) -> None:
-    if not fits(0, sorted(job for chain in drawn for job in chain)):
+    if not can_schedule(0, sorted(job for chain in drawn for job in chain)):
         assert not any(ends(0, drawn))
         assert not plays_out(0, drawn)
 
@@ -81,6 +81,6 @@ def test_nothing_to_say_is_always_said_in_time() -> None:
 
 def test_a_segment_is_said_in_one_go() -> None:
     long, short = Job(0, 100, 10), Job(1, 4, 2)
-    assert fits(0, sorted([long, short])), "in parts, the short one fits in between"
+    assert can_schedule(0, sorted([long, short])), "in parts, the short one fits in between"
     assert plays_out(0, [[long], [short]]), "the long one waits"
     assert not plays_out(0, [[Job(0, 11, 10)], [short]])

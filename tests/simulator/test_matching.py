@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.grading.matching import contains_phrase, found_words, json_values, number, plain, some, split_json
+from longspan.simulator.base.words import number, plain
+from longspan.simulator.reading.matching import contains_phrase, found_words, join_some, json_values, split_json
 
 MARKS = st.sampled_from([*"[]{}()\"'`,:;\\\n #/.\u201c\u201d\u2018\u2019", "```", "...", "//", '"a"', "'b'", "null", "12", "item", " and "])
 TEXTS = st.one_of(st.text(), st.lists(MARKS, max_size=60).map("".join))
@@ -270,11 +271,11 @@ def test_an_unclosed_bracket_does_not_swallow_the_text() -> None:
 
 
 def test_some_lists_a_few_items() -> None:
-    assert some([]) == ""
-    assert some(["a", "b"]) == "a, b"
-    assert some("abcdef", limit=3) == "a, b, c, 3 more"
-    assert some(["x" * 50]) == "x" * 39 + "\u2026"
-    assert some(["a\nb", "\ud800"]) == "a b, ?"
+    assert join_some([]) == ""
+    assert join_some(["a", "b"]) == "a, b"
+    assert join_some("abcdef", limit=3) == "a, b, c, 3 more"
+    assert join_some(["x" * 50]) == "x" * 39 + "\u2026"
+    assert join_some(["a\nb", "\ud800"]) == "a b, ?"
 
 
 SIZE = 10_000_000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.grading.matching import contains_nearly
+from longspan.simulator.reading.matching import contains_nearly
 
 PHRASE = "one two three four five six seven eight"
 

@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 
 from longspan import Grade, Line, Record, Scenario, Script
 from longspan.agents.base import BaseAgent, InputError, Message, Reply, Usage
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.nights import Nights, morning_after
 from longspan.simulator.journal import events
-from longspan.simulator.report.nights import night_line
-from longspan.simulator.report.reading import Reading
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.night_lines import night_line
+from longspan.simulator.pages.report.run_view import RunView
 from longspan.simulator.results.result import read_result
-from longspan.simulator.running.planning import plan
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 
 DIARY = "python:tests.simulator.test_nights:Diary"
 
@@ -78,8 +78,8 @@ def _no_diaries() -> Any:
 
 def played(out: Path, agent: str, *, nights: int = 2, span: int = 2000, scenarios: Sequence[str] = ("colours", "locations")) -> Outcome:
     suite = load_suite("ltm").model_copy(update={"scenarios": {name: {} for name in scenarios}, "tests": 1})
-    planned = plan(RunSettings(suite=suite, span=span, agent=agent, nights=nights), out)
-    (outcome,) = trio.run(play, [planned])
+    planned = plan_run(RunSettings(suite=suite, span=span, agent=agent, nights=nights), out)
+    (outcome,) = trio.run(play_plans, [planned])
     return outcome
 
 
@@ -158,13 +158,13 @@ def test_what_a_night_took_is_journaled_counted_and_priced_and_the_run_replays(t
     assert (figures.pop("night_tokens"), figures.pop("night_usd")) == (110, 0.25)
     assert sorted(figures) == ["night_bytes_after", "night_bytes_before", "night_seconds"]
     assert result.costs["agent"].cost_usd == pytest.approx(0.25 * len(nights))
-    assert trio.run(replay, RunFolder(outcome.folder)) == result
+    assert trio.run(replay_run, RunFolder(outcome.folder)) == result
 
 
 def test_nights_are_shown_where_they_fell_and_tell_runs_of_an_agent_apart(tmp_path: Path) -> None:
     outcome = played(tmp_path, DIARY.replace("Diary", "Saved"), nights=2)
     run = RunFolder(outcome.folder)
-    lines = [line for turn in Reading.of(run).conversations["main"].turns for line in turn.nights]
+    lines = [line for turn in RunView.of(run).conversations["main"].turns for line in turn.nights]
     assert len(lines) == len(nights_of(outcome))
     shown = r"A night passes, until 2024-01-02 07:30; the agent worked: \d\.\d\d s, \$0\.2500, [\d,]+ bytes kept before and [\d,]+ after\."
     assert re.fullmatch(shown, lines[0])
@@ -192,8 +192,8 @@ def test_a_night_counts_against_the_limit_and_resuming_goes_on(tmp_path: Path) -
 
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}, "tests": 1})
     spec = "python:tests.simulator.test_nights:Saved?price_in=1&price_out=1"
-    planned = plan(RunSettings(suite=suite, span=2000, agent=spec, nights=4), tmp_path)
-    (stopped,) = trio.run(lambda: play([planned], limit=limit_of(0.6, None)))
+    planned = plan_run(RunSettings(suite=suite, span=2000, agent=spec, nights=4), tmp_path)
+    (stopped,) = trio.run(lambda: play_plans([planned], limit=limit_of(0.6, None)))
     assert "exceed the limit" in str(stopped.error)
     assert len(nights_of(stopped)) == 2
 
@@ -248,7 +248,7 @@ class Attic:
 def test_a_memory_that_merges_what_has_changed_answers_right_once_a_night_has_passed_and_is_smaller(tidies: bool, tmp_path: Path) -> None:
     suite = load_suite("ltm").model_copy(update={"scenarios": {"python:tests.simulator.test_nights:Parking": {}}, "tests": 6})
     agent = f"memory/python:tests.simulator.test_nights:Attic?answerer=words&k=1&tidies={str(tidies).lower()}"
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, agent=agent, nights=3), tmp_path)])
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, agent=agent, nights=3), tmp_path)])
     result = read_result(RunFolder(outcome.folder))
     nights = [night.turn for night in nights_of(outcome)]
     slept = {
@@ -276,8 +276,8 @@ def test_a_night_that_is_journaled_comes_once_in_the_life_of_an_agent_however_it
             Diary.made = ()
             copy = cut(whole.folder, tmp_path / f"{kind}{kept}", kept)
             run = RunFolder(copy)
-            vouch(run.manifest)
-            again = trio.run(resume, run, spec)
+            vouch_for(run.manifest)
+            again = trio.run(resume_run, run, spec)
             assert again.error is None
             assert journal(again) == journal(whole)
             assert Diary.made[-1].did == lived, "shown every turn, or restored, with each night at its place"
@@ -297,10 +297,10 @@ def cut(folder: Path, copy: Path, lines: int) -> Path:
 # At the door.
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"isolated": True}, "--nights: every test has a conversation to itself")])
+@pytest.mark.parametrize(("settings", "said"), [({"isolated": True}, "--nights: every test has a separate conversation")])
 def test_nights_need_a_span_to_fall_in(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
     suite = load_suite("ltm").model_copy(update={"scenarios": {"colours": {}}})
     with pytest.raises(InputError, match=said):
-        plan(RunSettings(suite=suite, span=2000, nights=1, **settings), tmp_path)
+        plan_run(RunSettings(suite=suite, span=2000, nights=1, **settings), tmp_path)
     with pytest.raises(InputError, match=said):
-        plan(RunSettings(suite=load_suite("history").model_copy(update={"tests": 1}), span=2000, nights=1), tmp_path)
+        plan_run(RunSettings(suite=load_suite("history").model_copy(update={"tests": 1}), span=2000, nights=1), tmp_path)

@@ -255,7 +255,9 @@ def test_a_worker_starts_while_another_node_unpacks_its_folder_again(tmp_path: P
     """Nodes on one machine share the copies of folders, and each that joins unpacks them again under the feet of the others."""
     copy = tmp_path / "copy"
     copy.mkdir()
-    code = "import os, shutil; shutil.rmtree(os.getcwd()); import longspan.simulator.sweeps.ray.node as node; print(node.STARTED_IN)"
+    code = (
+        "import os, shutil; shutil.rmtree(os.getcwd()); import longspan.simulator.running.sweeps.ray.node as node; print(node.STARTED_IN)"
+    )
     environment = os.environ | {"PWD": str(copy), "PYTHONPATH": str(ROOT)}
     output = subprocess.run([sys.executable, "-c", code], cwd=copy, env=environment, capture_output=True, text=True, check=True).stdout
     assert output.strip() == str(copy)

@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing import growth
 
-from longspan.simulator.grading.dates import Days
-from longspan.simulator.grading.matching import plain, sounds_like
-from longspan.simulator.grading.reading.echoes import without_echo
-from longspan.simulator.grading.reading.layout import laid_out
-from longspan.simulator.grading.reading.lexicon import LEXICON
-from longspan.simulator.grading.reading.reading import YOU, Reading, quoting
-from longspan.simulator.grading.reading.splitting import clauses
-from longspan.simulator.grading.reading.times import Times
-from longspan.simulator.grading.reading.values import Values, figures
+from longspan.simulator.base.words import plain
+from longspan.simulator.reading.dates import Days
+from longspan.simulator.reading.matching import sounds_like
+from longspan.simulator.reading.replies.echoes import without_echo
+from longspan.simulator.reading.replies.layout import flatten_layout
+from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import YOU, Reading, quote_clauses
+from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.reading.replies.times import Times
+from longspan.simulator.reading.replies.values import Values, spell_as_figures
 
 ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items() for phrase, examples in entries.items()]
 
@@ -23,8 +24,10 @@ ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items(
 @pytest.mark.parametrize(("group", "phrases", "examples"), ENTRIES, ids=[f"{group}: {phrases}" for group, phrases, _ in ENTRIES])
 def test_each_entry_of_the_lexicon_is_shown_by_its_examples(group: str, phrases: str, examples: list[str]) -> None:
     for example in examples:
-        written = laid_out(example)
-        assert any(LEXICON.has(group, said) for said in (plain(example), plain(written), *(clause.text for clause in clauses(written))))
+        written = flatten_layout(example)
+        assert any(
+            LEXICON.has(group, said) for said in (plain(example), plain(written), *(clause.text for clause in split_clauses(written)))
+        )
 
 
 CODES = Values(["7454", "5691", "4179"])
@@ -212,16 +215,16 @@ def test_days(reply: str) -> None:
     ],
 )
 def test_numbers_in_words(said: str, written: str) -> None:
-    assert figures(said) == written
+    assert spell_as_figures(said) == written
 
 
 def test_abbreviations_end_no_clause_and_quotes_are_short() -> None:
-    assert [clause.raw for clause in clauses(laid_out("Mr. Ames comes at 9 a.m. sharp, e.g. on 3.5."))] == [
+    assert [clause.raw for clause in split_clauses(flatten_layout("Mr. Ames comes at 9 a.m. sharp, e.g. on 3.5."))] == [
         "Mr Ames comes at 9 am sharp",
         "eg on 3.5",
     ]
-    assert quoting(Reading("It's blue now, I think.").settles(Values(["blue"])).quotes) == ": 'It's blue now'"
-    assert quoting(["blue"]) == ""
+    assert quote_clauses(Reading("It's blue now, I think.").settles(Values(["blue"])).quotes) == ": 'It's blue now'"
+    assert quote_clauses(["blue"]) == ""
 
 
 PIECES = st.sampled_from(

@@ -9,15 +9,15 @@ from tests.report.pages import altered, played
 from tests.rig import made_test, play, setting
 
 from longspan.agents.base import BaseAgent
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Record
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.script import Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.gradebook import Gradebook
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.running.scoring import score
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import Gradebook
+from longspan.simulator.running.scoring import score_run
 
 LENGTH = 250_000
 
@@ -52,7 +52,7 @@ def test_graders_are_given_so_much_of_a_reply_and_the_reason_says_so(tmp_path: P
         reply["text"] = " " * (LENGTH - len(str(reply["text"]))) + str(reply["text"])
 
     run = RunFolder(altered(whole, tmp_path / "talking", talk))
-    result = {test.id: test for test in score(run).tests}
+    result = {test.id: test for test in score_run(run).tests}
     assert result["colours-1"].score == 0, "the answer comes after what is read"
     assert f"; only the first {MAX_CHARACTERS:,} of 250,000 characters of the reply in turn " in result["colours-1"].reason
     assert result["colours-2"].score == 1

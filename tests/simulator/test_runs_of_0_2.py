@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 
 PACKED = Path(__file__).parent / "made-by-0.2.tar.xz"

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.durability.provider import PRICES, Provider
 from tests.forked import longspan
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, StoppedError
+from longspan.simulator.base.files.owners import Owner
 from longspan.simulator.contract.messages import Usage
-from longspan.simulator.files.owners import Owner
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.running.planning import Plan, plan
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.running.planning import Plan, plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, resume, spent_so_far
+from longspan.simulator.running.runner import play_plans, resume_run, sum_spending
 from longspan.simulator.subject.spending_limit import Amount, limit_of
 from longspan.simulator.subject.spending_record import SPENDING, Expense, Purpose, SpendingRecord
 from longspan.simulator.suite.settings import RunSettings
@@ -46,16 +46,16 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provid
 
 
 def planned(out: Path, agent: str, seed: int = 3) -> Plan:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    return plan(RunSettings(suite=suite, span=2000, seed=seed, agent=agent), out)
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    return plan_run(RunSettings(suite=suite, span=2000, seed=seed, agent=agent), out)
 
 
 def first(out: Path, agent: str, limit: float | None = None) -> Outcome:
-    return trio.run(lambda: play([planned(out, agent)], limit=limit_of(limit)))[0]
+    return trio.run(lambda: play_plans([planned(out, agent)], limit=limit_of(limit)))[0]
 
 
 def again(outcome: Outcome, agent: str, limit: float | None = None) -> Outcome:
-    return trio.run(lambda: resume(RunFolder(outcome.folder), agent, limit=limit_of(limit)))
+    return trio.run(lambda: resume_run(RunFolder(outcome.folder), agent, limit=limit_of(limit)))
 
 
 def works(run: RunFolder) -> list[str]:
@@ -178,7 +178,7 @@ def test_estimate_of_a_run_says_what_it_has_cost_so_far(provider: Provider, tmp_
     assert f"so far    ${provider.dollars:.4f} in {provider.requests} calls" in said
     refused = longspan("estimate", str(outcome.folder), "--trust", "--span", "4k", where=tmp_path, env=environment)
     assert refused.returncode == 2
-    assert "is a run, whose settings are in its manifest" in refused.stderr
+    assert "is a run, and its manifest has the settings" in refused.stderr
 
 
 def test_a_run_without_its_record_takes_no_limit(provider: Provider, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_the_record_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_forged_lines_with_right_checksums_are_refused(tmp_path: Path) -> None:
-    from longspan.simulator.files.json_lines import JsonLines
+    from longspan.simulator.base.files.json_lines import JsonLines
 
     begin = {"call": 1, "by": "agent", "work": "reply", "task": 1}
     for lines, said in (
@@ -293,4 +293,4 @@ def test_what_was_spent_before_counts_calls_without_a_known_cost_as_their_worst_
         call = record.begin("agent", "openai/m", Purpose("reply", "main", 1, task=task), Amount(0.5, 50))
         if answered:
             record.end(call, [Expense(Usage(10, 0, 5), 0.2)])
-    assert spent_so_far([run, run]) == (Amount(pytest.approx(1.8), 160), Amount(pytest.approx(0.9), 80))
+    assert sum_spending([run, run]) == (Amount(pytest.approx(1.8), 160), Amount(pytest.approx(0.9), 80))

@@ -17,8 +17,8 @@ from tests.forked import longspan
 from tests.loopback import Server
 from tests.sealing import nameless
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.cli import main
+from longspan.simulator.journal.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
@@ -134,7 +134,7 @@ def test_contrasts_are_tested_when_all_runs_are_finished_and_before_in_those_tha
     write(tmp_path, agents=[f"{MODULE}:Failing", "oracle"], seeds=[0, 1], contrasts=[contrast], alpha=0.3)
     (tmp_path / "broken").touch()
     said = sweep(tmp_path, "s.yaml", "--trust", "--jobs", "2", code=1).stdout
-    assert said.endswith("of those that are: longspan compare runs/s --contrasts s.yaml\n")
+    assert said.endswith("to test finished ones: longspan compare runs/s --contrasts s.yaml\n")
     assert not (tmp_path / "runs" / "s" / "results").exists()
     found = longspan("compare", "runs/s", "--contrasts", "s.yaml", where=tmp_path).stdout
     assert "2 runs are left out, not finished or damaged: ltm-2k-python" in found

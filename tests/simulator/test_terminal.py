@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from longspan.simulator.base.terminal import as_line, ask, complain, confirm, prepare, say, say_json, visible
-from longspan.simulator.cli.console import Console
+from longspan.simulator.base.terminal import (
+    as_line,
+    complain,
+    confirm_question,
+    escape_invisible,
+    prepare_streams,
+    prompt_user,
+    say,
+    say_json,
+)
+from longspan.simulator.terminal.console import Console
 
 HOSTILE = "\x1b]0;owned\x07 \x1b[2J \x9b31m \x85 \x08\x7f\r \u202egnp.exe \u2066x\u2069 \udc9b"
 
@@ -41,12 +50,12 @@ class Stream(io.TextIOWrapper):
 
 @given(texts)
 def test_what_is_shown_controls_nothing_and_hides_nothing(text: str) -> None:
-    for shown in (visible(text), as_line(text)):
+    for shown in (escape_invisible(text), as_line(text)):
         assert controls(shown.replace("\r\n", "\n")) == []
         shown.encode()
     assert len(as_line(text).splitlines()) <= 1
     if not controls(text.replace("\r", "")):
-        assert visible(text).replace("[U+000D]", "\r") == text or any(
+        assert escape_invisible(text).replace("[U+000D]", "\r") == text or any(
             "\ud800" <= each <= "\udfff" or each in "\ufffe\uffff" for each in text
         )
 
@@ -99,11 +108,11 @@ def test_a_terminal_that_cannot_show_a_character_gets_a_replacement(monkeypatch:
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     monkeypatch.setattr(sys, "stdin", Stream("ascii", "naïve\n".encode()))
-    prepare()
+    prepare_streams()
     say("Crème brûlée · 日本")
     complain("Crème")
     Console().print(Table("Crème"))
-    assert ask("Dîner?") == "na\ufffd\ufffdve"
+    assert prompt_user("Dîner?") == "na\ufffd\ufffdve"
     assert out.raw_bytes.getvalue().startswith(b"Cr?me br?l?e ? ??\n+")
     assert err.raw_bytes.getvalue() == b"Cr?me\n"
 
@@ -121,15 +130,15 @@ def test_a_closed_standard_error_stops_nothing(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(("typed", "agreed"), [("y\n", True), (" YES \n", True), ("\n", False), ("n\n", False), ("yellow\n", False)])
 def test_only_yes_is_yes(typed: str, agreed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    assert confirm("Continue?") == agreed
+    assert confirm_question("Continue?") == agreed
     assert capsys.readouterr().out == "Continue? [y/N]: "
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(EOFError):
-        confirm("Continue?")
+        confirm_question("Continue?")
 
 
 @pytest.mark.parametrize("stream", ["stdin", "stdout", "stderr"])
 def test_a_question_without_a_terminal_has_no_answer(stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, stream, None)
     with pytest.raises(EOFError):
-        ask("you:")
+        prompt_user("you:")

@@ -149,7 +149,7 @@ def test_a_text_counted_in_pieces_has_the_tokens_of_the_whole(name: EncodingName
     whole = tokens.encodings[name].encode_ordinary(text)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tokens, "PIECE", piece)
-        assert len(list(tokens.pieces(f"{text} word end"))) > 1
+        assert len(list(tokens.split_pieces(f"{text} word end"))) > 1
         assert tokenizer.encode(text) == whole
         assert tokenizer.count(text) == len(whole)
 
@@ -161,7 +161,7 @@ def test_a_text_without_spaces_is_cut_and_is_still_the_text(name: EncodingName, 
         patched.setattr(tokens, "PIECE", 2)
         patched.setattr(tokens, "LONGEST", longest)
         encoded = Tokenizer(name).encode(text)
-        assert max(map(len, tokens.pieces(text))) <= longest
+        assert max(map(len, tokens.split_pieces(text))) <= longest
     assert Tokenizer(name).decode(encoded) == text
 
 
@@ -172,9 +172,9 @@ def test_a_cut_where_there_is_no_space_changes_a_count_by_hardly_anything(tokeni
 
 
 def test_what_is_passed_to_tiktoken_at_once_is_short() -> None:
-    assert max(map(len, tokens.pieces("hello world " * 100_000))) <= tokens.PIECE
-    assert max(map(len, tokens.pieces("x" * 2_000_000))) == tokens.LONGEST
-    assert list(tokens.pieces("x" * tokens.LONGEST)) == ["x" * tokens.LONGEST]
+    assert max(map(len, tokens.split_pieces("hello world " * 100_000))) <= tokens.PIECE
+    assert max(map(len, tokens.split_pieces("x" * 2_000_000))) == tokens.LONGEST
+    assert list(tokens.split_pieces("x" * tokens.LONGEST)) == ["x" * tokens.LONGEST]
 
 
 @pytest.mark.parametrize("name", ["", "gpt2", "CL100K_BASE", "cl100k_base/../x", None])
@@ -243,7 +243,7 @@ def packer() -> ModuleType:
 
 def test_the_packer_writes_what_the_module_reads(packer: ModuleType) -> None:
     ranks = b"IQ== 0\nAA== 1\naGVsbG8= 2\n"
-    assert tokens.unpacked(packer.pack(ranks)) == [b"!", b"\0", b"hello"]
+    assert tokens.unpack_tokens(packer.pack(ranks)) == [b"!", b"\0", b"hello"]
     assert lzma.decompress(packer.pack(ranks)) == b"\x01!\x01\x00\x05hello"
 
 

@@ -19,7 +19,6 @@ from tests.rig import Babbler, made_test, play, setting
 
 from longspan.agents.base import BaseAgent
 from longspan.agents.reference.notebook import Notebook
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.base.errors import ScenarioError
 from longspan.simulator.contract.graded_record import Grade, Record
@@ -27,17 +26,18 @@ from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Scenario, Skill, Test
 from longspan.simulator.contract.script import Line, Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.gradebook.needle_fates import NeedleFates
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn, Transcript
+from longspan.simulator.pages.report import Report
 from longspan.simulator.play.conductor import CHARGE
 from longspan.simulator.play.dry_run import dry_run
-from longspan.simulator.preflight.estimate import estimate
-from longspan.simulator.preflight.rehearsal import rehearse_test
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan, setting_of
-from longspan.simulator.running.runner import play as play_runs
+from longspan.simulator.results.gradebook.needle_fates import NeedleFates
+from longspan.simulator.running.planning import plan_run, setting_of
+from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.preflight.rehearsal import rehearse_test
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 
@@ -208,9 +208,9 @@ def test_notebook_remembers_what_it_is_told_and_its_fate_is_known(tmp_path: Path
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(isolated: bool, tmp_path: Path) -> None:
     suite = Suite(name="made", tests=1, scenarios={"python:tests.simulator.test_told:Past": {}})
-    planned = plan(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
+    planned = plan_run(RunSettings(suite=suite, span=2000, agent="notebook", isolated=isolated), tmp_path)
     assert planned.manifest.starts_at == datetime(2019, 1, 1)
-    (outcome,) = trio.run(lambda: play_runs([planned], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([planned], pages=Report))
     run = RunFolder(outcome.folder)
     (id,) = planned.tests
     (test,) = outcome.result.tests
@@ -220,11 +220,11 @@ def test_a_run_starts_at_the_earliest_date_is_graded_and_counts_what_is_asked(is
     assert evidence.tokens > (0 if isolated else 1000)
     asked = [event.asked for event in run.events(id) if isinstance(event, events.Reply)]
     assert dry_run(setting_of(planned.manifest, id), planned.tests[id]).asked == sum(asked) == 2
-    guess = trio.run(estimate, planned)
+    guess = trio.run(estimate_run, planned)
     assert (guess.turns, guess.asked) == (len(asked), 2)
-    assert "<dt>Told</dt>" in (outcome.folder / "report.html").read_text("utf-8")
-    with_oracle = plan(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
-    (ideal,) = trio.run(lambda: play_runs([with_oracle]))
+    assert "<dt>History</dt>" in (outcome.folder / "report.html").read_text("utf-8")
+    with_oracle = plan_run(RunSettings(suite=suite, span=2000, agent="oracle", isolated=isolated), tmp_path)
+    (ideal,) = trio.run(lambda: play_plans([with_oracle]))
     assert ideal.result.score == 1
 
 
@@ -310,8 +310,8 @@ def test_what_an_outline_does_not_declare_is_an_error_of_the_test_and_its_places
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (Line("Hello.", sent_at=MAY), "give its reply, or ask"),
-        (Line("Hello.", reply="Hi.", asks=True), "told, so that it cannot ask"),
+        (Line("Hello.", sent_at=MAY), "set reply or asks"),
+        (Line("Hello.", reply="Hi.", asks=True), "a past turn, so it cannot ask"),
         (Line("Hello.", reply="Hi.", sent_at=MAY.astimezone()), "without a time zone"),
         (Line("Hello.", reply="Hi.", sent_at="2024-05-07"), "without a time zone"),  # type: ignore[arg-type]
         (Line("Hello.", reply="\ud83d"), "valid Unicode"),
@@ -323,7 +323,7 @@ def test_a_line_that_cannot_be_told_is_refused(line: Line, said: str) -> None:
 
 
 def test_what_is_told_cannot_come_after_a_question_of_its_segment() -> None:
-    with pytest.raises(ScenarioError, match="cannot be together with one before it that the agent answers"):
+    with pytest.raises(ScenarioError, match="cannot be together with a line before it that the agent answers"):
         Script(facts={}, lines=[Line("Well?", asks=True), Line("Hello.", reply="Hi.", together=True)])
     with pytest.raises(ScenarioError, match="segment 0 of an outline: told must be a sequence of dates"):
         Script(facts={}, outline=[Segment(0, 10, 1, told=["today"])])  # type: ignore[list-item]

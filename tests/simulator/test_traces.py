@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.simulator.gradebook.needle_fates import Fate, Traces
+from longspan.simulator.results.gradebook.needle_fates import Fate, Traces
 
 SAID, ASKED, ANSWER = "My lucky number is 4711, says Brunhilde.", "What is my lucky number?", "It is 4711."
 

@@ -20,7 +20,7 @@ from tests.loopback import Server
 from tests.loopback.otlp import Collector, Seen
 
 from longspan.simulator.cli import main
-from longspan.simulator.tracing import collector as exporter
+from longspan.simulator.subject.tracing import collector as exporter
 
 MAIN = "from longspan.simulator.cli import main; main()"
 
@@ -139,7 +139,7 @@ def journal(name: str) -> list[dict[str, Any]]:
 
 def assert_documented(collector: Collector) -> None:
     """Check that the guide names every attribute and every kind of span."""
-    documented = set(re.findall(r"`([\w.]+)[` ]", (Path(__file__).parents[2] / "docs" / "tracing.md").read_text("utf-8")))
+    documented = set(re.findall(r"`([\w.]+)[` ]", (Path(__file__).parents[2] / "docs" / "guides" / "tracing.md").read_text("utf-8")))
     assert {name for span in collector.spans for name in [span.name.split()[0], *span.attributes]} <= documented
 
 

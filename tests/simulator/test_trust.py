@@ -17,21 +17,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.sealing import change_json
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.base.installed import AGENTS as GROUP
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.cli import main
-from longspan.simulator.cli.scores import print_outcome
 from longspan.simulator.contract.agent import Danger, never_asked
-from longspan.simulator.running.planning import plan
+from longspan.simulator.contract.plugins import own_class
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import resume
+from longspan.simulator.running.runner import resume_run
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
-from longspan.simulator.suite.plugins import own_class
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
-from longspan.simulator.suite.trust import Named, admit, clear, danger, is_trusted, vouch
+from longspan.simulator.suite.trust import NamedDanger, admit_manifest, is_trusted, require_trust, spec_danger, vouch_for
+from longspan.simulator.terminal.scores import print_outcome
 
 CODE: Final = "python:tests.durability.agents:Keeper"
 
@@ -54,7 +54,7 @@ def command(*arguments: str | Path) -> int:
 
 def made(out: Path, agent: str = CODE, **more: Any) -> Path:
     """Make a run's folder as `longspan run` does, without playing it."""
-    planned = plan(RunSettings(suite=SUITE, span=1500, agent=agent, filler_size=500, **more), out)
+    planned = plan_run(RunSettings(suite=SUITE, span=1500, agent=agent, filler_size=500, **more), out)
     return RunFolder.create(planned.out, planned.name, planned.manifest).path
 
 
@@ -65,7 +65,7 @@ def change(run: Path, **fields: Any) -> None:
 def asks(run: Path) -> bool:
     """Whether resuming a run is refused."""
     try:
-        clear(RunFolder(run).manifest, "agent", "judge", "scenarios", "sources")
+        require_trust(RunFolder(run).manifest, "agent", "judge", "scenarios", "sources")
     except InputError:
         return True
     return False
@@ -79,7 +79,7 @@ def test_no_kind_of_ours_has_an_option_that_its_class_does_not_know() -> None:
     class's `danger`."""
     harmless = {"system", "memory", "embedder", "eviction", "overflow", "answerer", "answerer.NAME", "batch"}
     for group in (GROUP, "longspan.memories", "longspan.cores"):
-        for name, points in installed(group).items():
+        for name, points in find_entry_points(group).items():
             cls = own_class(group, name)
             assert cls is points[0].load(), name  # each says what it could do
             fields = cls.Options.model_fields
@@ -131,7 +131,7 @@ ASKED: Final = {
 @pytest.mark.parametrize("how", ASKED)
 def test_what_an_agent_could_do_at_worst_is_known(how: Danger | None) -> None:
     specs = ASKED[how].split()
-    assert {spec: danger(spec) for spec in specs} == {spec: None if how is None else Named(how, spec) for spec in specs}
+    assert {spec: spec_danger(spec) for spec in specs} == {spec: None if how is None else NamedDanger(how, spec) for spec in specs}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_an_agent_could_do_at_worst_is_known(how: Danger | None) -> None:
     ],
 )
 def test_the_worst_is_said_of_what_could_do_several_things(spec: str, how: Danger) -> None:
-    assert danger(spec) == Named(how, spec)
+    assert spec_danger(spec) == NamedDanger(how, spec)
 
 
 OTHERS: Final = """
@@ -175,7 +175,7 @@ def test_other_packages_are_not_asked_and_not_imported(
     (tmp_path / "longspanish.py").write_text(OTHERS)
     monkeypatch.syspath_prepend(str(tmp_path))
     harmless = ["acme", "acme/m", "silent", "book?window=8k"]  # the last one is longspan's own by another name
-    assert [danger(spec) for spec in harmless] == [None] * 4
+    assert [spec_danger(spec) for spec in harmless] == [None] * 4
     asked = [
         "acme?x=1",
         "acme/a:b",
@@ -186,7 +186,7 @@ def test_other_packages_are_not_asked_and_not_imported(
         "ltm/acme/m",
         "memory/bm25?answerer=acme/m",
     ]
-    assert [danger(spec) for spec in asked] == [Named("run", spec) for spec in asked]
+    assert [spec_danger(spec) for spec in asked] == [NamedDanger("run", spec) for spec in asked]
     assert not {"acme_agents", "longspanish"} & sys.modules.keys()
     assert capsys.readouterr().out == ""
 
@@ -199,16 +199,16 @@ def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None
     try:
         parsed = AgentSpec.parse(spec)
     except InputError:
-        assert danger(spec) is not None
+        assert spec_danger(spec) is not None
         return
     inner = re.split("[/:]", parsed.target)[0]
-    if (parsed.kind == "ltm" and inner in installed("longspan.cores")) or (
-        parsed.kind == "memory" and inner in installed("longspan.memories")
+    if (parsed.kind == "ltm" and inner in find_entry_points("longspan.cores")) or (
+        parsed.kind == "memory" and inner in find_entry_points("longspan.memories")
     ):
         return
     if parsed.kind == "acme" and not parsed.options and ":" not in parsed.target:
         return
-    assert danger(spec) is not None
+    assert spec_danger(spec) is not None
 
 
 @given(
@@ -222,7 +222,7 @@ def test_no_target_makes_a_dangerous_kind_harmless(kind: str, rest: str) -> None
 def test_what_is_not_asked_about_does_nothing_or_cannot_be_made(kind: str, options: dict[str, str]) -> None:
     """An option that its agent does not have need not be asked about."""
     spec = f"{kind}?{'&'.join(f'{name}={value}' for name, value in options.items())}"
-    if danger(spec) is not None:
+    if spec_danger(spec) is not None:
         return
     harmless = {"answerer": ["none", "words", "openai/m"], "embedder": ["hash", "openai/m"], "k": ["3"]}
     if all(value in harmless.get(name, []) for name, value in options.items()):
@@ -404,13 +404,13 @@ def test_the_hint_says_trust_only_where_resuming_would_ask(
 def test_a_folder_from_elsewhere_is_refused_by_the_engine_too(tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(made(tmp_path), tmp_path / "elsewhere"))
     with pytest.raises(InputError, match="names code to run"):
-        trio.run(resume, run, run.manifest.agent)
-    admit(run.path, run.manifest, given=[CODE])
-    assert trio.run(resume, run, run.manifest.agent).error is None
+        trio.run(resume_run, run, run.manifest.agent)
+    admit_manifest(run.path, run.manifest, given=[CODE])
+    assert trio.run(resume_run, run, run.manifest.agent).error is None
 
 
 def test_what_was_allowed_for_one_manifest_is_not_for_another(tmp_path: Path) -> None:
     manifest = RunFolder(made(tmp_path, "silent")).manifest
-    vouch(manifest)
+    vouch_for(manifest)
     with pytest.raises(InputError, match="names code to run"):
-        clear(manifest.model_copy(update={"agent": "exec:true"}), "agent")
+        require_trust(manifest.model_copy(update={"agent": "exec:true"}), "agent")

@@ -14,11 +14,11 @@ import pytest
 import trio
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
-from longspan.simulator.judging.annotation import annotations_by, sheets
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.judging.annotation import annotations_by, read_sheets
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 from tests.browser import PHONE, Open
@@ -33,9 +33,9 @@ GOOD = {"by": "Ada", "test": "summhay-1-1", "claim": "i1-1", "coverage": "full",
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
-    small = load_suite("summhay").changed(["documents=20", "words=100", "subtopics=1"], [], [], None)
-    colours = load_suite("ltm").changed([], [], ["colours"], 1)
-    trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), out) for suite in (small, colours)])
+    small = load_suite("summhay").apply_changes(["documents=20", "words=100", "subtopics=1"], [], [], None)
+    colours = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, seed=0, agent="oracle"), out) for suite in (small, colours)])
     return out
 
 
@@ -137,7 +137,7 @@ def test_a_run_that_names_code_cannot_be_judged_and_nothing_is_written_through_a
         change_json(run / "manifest.json", evil)
         status, text = post(server, GOOD)
         assert status == 422
-        assert "none of its tests can be judged here" in text
+        assert "none of its tests has a sheet to annotate; its manifest names code, which is not run here" in text
     assert not target.exists()
 
 
@@ -148,7 +148,7 @@ def test_a_summary_that_cannot_be_shown_is_told(made: Path, tmp_path: Path) -> N
     run = RunFolder(Path(shutil.copytree(made / NAME, tmp_path / NAME)))
     change_lines(run.journal("summhay-1-1"), strip)
     with pytest.raises(JournalError, match=r"summhay-1-1 cannot be annotated: KeyError: 'insights' \(.*\.py:\d+\)"):
-        sheets(run)
+        read_sheets(run)
 
 
 def test_judging_needs_the_token(server: Server, made: Path) -> None:
@@ -157,7 +157,7 @@ def test_judging_needs_the_token(server: Server, made: Path) -> None:
 
 
 def test_a_person_in_the_browser(server: Server, made: Path, visit: Open) -> None:
-    known = sheets(RunFolder(made / NAME))["summhay-1-1"]
+    known = read_sheets(RunFolder(made / NAME))["summhay-1-1"]
     visited = visit(server.at())
     page = visited.page
     page.get_by_role("link", name=f"judge {NAME}").click()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.gradebook.run_status import RunStatus
-from longspan.simulator.gradebook.worker import GradingWorker
-from longspan.simulator.view.following import LiveRun
-from longspan.simulator.view.run_list import RunList
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.following import LiveRun
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.gradebook.run_status import RunStatus
+from longspan.simulator.results.gradebook.worker import GradingWorker
 from tests.browser import Open
 from tests.report.pages import played_diaries
 from tests.sealing import change_json, change_lines

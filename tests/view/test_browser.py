@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.report import Report
-from longspan.simulator.running.scoring import score
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.running.scoring import score_run
 from tests.browser import PHONE, Open
 from tests.report.pages import altered, journal, replying
 from tests.sealing import change_json, read_lines, write_lines
@@ -132,7 +132,7 @@ def test_a_test_of_two_runs_is_shown_side_by_side(visit: Open, server: Server) -
     expect(page.locator("#parting .side").nth(1)).to_contain_text("OK.")
     expect(page.locator(".lane")).to_have_count(2)
     assert page.locator(".lane .arc").count() >= 2
-    page.get_by_role("link", name="They part at turn").press("Enter")
+    page.get_by_role("link", name="First difference: turn").press("Enter")
     expect(page.locator("#parting")).to_be_in_viewport()
     assert seen.faults() == []
     seen.picture("view-side", whole=True)
@@ -280,7 +280,7 @@ def test_hostile_replies_are_only_text_while_a_run_is_followed(visit: Open, tmp_
 def test_hostile_names_are_only_text_in_the_list(visit: Open, made: Path, tmp_path: Path) -> None:
     name = "<img src=x onerror=alert(1)> & \"'?#%2e\u202e"
     run = RunFolder(altered(made / ORACLE, tmp_path / "first", replying("<b>")))
-    score(run, Report)
+    score_run(run, Report)
     (tmp_path / "runs").mkdir()
     shutil.move(run.path, tmp_path / "runs" / name)
     with serving(tmp_path / "runs") as server:

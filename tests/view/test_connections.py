@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import trio
 from starlette.responses import PlainTextResponse
 
-from longspan.simulator.view.connections import Connections
-from longspan.simulator.view.guard import AccessGuard
+from longspan.simulator.pages.view.connections import Connections
+from longspan.simulator.pages.view.guard import AccessGuard
 
 
 @dataclass

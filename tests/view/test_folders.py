@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.arranging import columns_in_names
+from longspan.simulator.pages.view.folder_list import MAX_DEPTH, FolderList
+from longspan.simulator.pages.view.following import lengths_of
+from longspan.simulator.pages.view.run_list import ListedRun, MissingError, RunList
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import replan, setting_of
-from longspan.simulator.view.arranging import told_by_names
-from longspan.simulator.view.folder_list import MAX_DEPTH, FolderList
-from longspan.simulator.view.following import lengths_of
-from longspan.simulator.view.run_list import ListedRun, MissingError, RunList
+from longspan.simulator.running.planning import replan_run, setting_of
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -133,7 +133,7 @@ def test_a_run_that_is_being_played_leads_from_its_report_to_its_live_page(made:
     runs = tmp_path / "runs"
     run = RunFolder(Path(shutil.copytree(made / ORACLE, runs / ORACLE)))
     with serving(runs) as server, run.lock():
-        assert f'<a class="live" href="/runs/{ORACLE}/live">Being played: follow it</a>' in server.get(f"/runs/{ORACLE}/report").text
+        assert f'<a class="live" href="/runs/{ORACLE}/live">Running: follow it</a>' in server.get(f"/runs/{ORACLE}/report").text
         (run.path / "result.json").unlink()
         answer = server.get(f"/runs/{ORACLE}/report")
         assert (answer.status, answer.headers["location"]) == (303, f"/runs/{ORACLE}/live")
@@ -141,7 +141,7 @@ def test_a_run_that_is_being_played_leads_from_its_report_to_its_live_page(made:
 
 def test_the_lengths_of_a_played_runs_conversations_are_those_of_the_terminal(made: Path) -> None:
     manifest = RunFolder(made / ORACLE).manifest
-    planned = replan(manifest, "silent", made)
+    planned = replan_run(manifest, "silent", made)
     assert lengths_of(manifest) == {id: dry_run(setting_of(manifest, id), tests) for id, tests in planned.tests.items()}
 
 
@@ -157,8 +157,8 @@ def test_no_code_and_no_file_that_a_manifest_names_is_used_to_measure_it(made: P
 def test_columns_that_the_names_tell_are_left_out(made: Path) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     named = ListedRun(f"may/{ORACLE}", "finished", 1.0, manifest)
-    assert told_by_names([named]) == {"suite", "span", "seed", "agent"}
-    assert told_by_names([named, ListedRun("ltm-2k-oracle-seed10", "finished", 1.0, manifest)]) == {"suite", "span", "agent"}
-    assert told_by_names([ListedRun("mine", "finished", 1.0, manifest)]) == set()
+    assert columns_in_names([named]) == {"suite", "span", "seed", "agent"}
+    assert columns_in_names([named, ListedRun("ltm-2k-oracle-seed10", "finished", 1.0, manifest)]) == {"suite", "span", "agent"}
+    assert columns_in_names([ListedRun("mine", "finished", 1.0, manifest)]) == set()
     vectors = manifest.model_copy(update={"agent": "memory/bm25?answerer=words"})
-    assert "agent" in told_by_names([ListedRun("ltm-2k-memory-bm25-answerer-words-seed0", "finished", 1.0, vectors)])
+    assert "agent" in columns_in_names([ListedRun("ltm-2k-memory-bm25-answerer-words-seed0", "finished", 1.0, vectors)])

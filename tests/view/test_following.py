@@ -13,12 +13,12 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import JournalError
 from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.journal_tail import JournalTail
-from longspan.simulator.view.following import MAX_TURNS, LiveRun, LiveRuns
-from longspan.simulator.view.pages import SEND_TIMEOUT, EventStream
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.following import MAX_TURNS, LiveRun, LiveRuns
+from longspan.simulator.pages.view.pages import SEND_TIMEOUT, EventStream
 from tests.report.pages import altered, journal
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -71,7 +71,7 @@ def watch(run: RunFolder, look: Callable[[LiveRun], Awaitable[None]]) -> None:
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
-            with LiveRuns(nursery).following("run", run) as live:
+            with LiveRuns(nursery).follow("run", run) as live:
                 await look(live)
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
@@ -173,11 +173,11 @@ def test_a_run_is_read_once_for_all_clients_and_only_while_there_are_any(made: P
     async def main() -> None:
         async with trio.open_nursery() as nursery:
             live_runs = LiveRuns(nursery)
-            with live_runs.following("a", run) as first, live_runs.following("a", run) as second:
+            with live_runs.follow("a", run) as first, live_runs.follow("a", run) as second:
                 assert first is second
                 await trio.testing.wait_all_tasks_blocked()
                 assert len(nursery.child_tasks) == 1
-            with live_runs.following("a", run) as again:
+            with live_runs.follow("a", run) as again:
                 assert again is not first
         # The nursery ends, since without clients the task that reads the journals has stopped.
 

@@ -9,13 +9,13 @@ from threading import Event, Thread
 
 import pytest
 
-from longspan.simulator.analysis.changes import changed_options, chosen_scenarios
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
-from longspan.simulator.files.locks import is_locked, locked
+from longspan.simulator.base.files.locks import is_locked, lock_folder
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.view.arranging import in_order
+from longspan.simulator.pages.view.run_list import ListedRun, MissingError, RunList, filter_runs
+from longspan.simulator.results.analysis.changes import list_changed_options, list_chosen_scenarios
 from longspan.simulator.suite.suite import load_suite
-from longspan.simulator.view.arranging import in_order
-from longspan.simulator.view.run_list import ListedRun, MissingError, RunList, matching
 from tests.sealing import change_json
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -72,7 +72,7 @@ def test_whether_a_run_is_being_played_is_read_from_its_lock(runs: Path) -> None
     assert entry(run_list, ORACLE).state == "stopped"
     shutil.rmtree(runs / ORACLE / "conversations")
     assert entry(run_list, ORACLE).state == "stopped"
-    with locked(runs, "sweep"):
+    with lock_folder(runs, "sweep"):
         assert entry(run_list, ORACLE).state == "waiting"
 
 
@@ -87,7 +87,7 @@ def test_looking_at_a_lock_never_keeps_a_run_from_being_played(tmp_path: Path) -
     looking.start()
     try:
         for _ in range(500):
-            with locked(tmp_path, "run"):
+            with lock_folder(tmp_path, "run"):
                 pass
     finally:
         over.set()
@@ -108,12 +108,12 @@ def test_progress_counts_the_tests_that_have_ended_as_the_journal_grows(runs: Pa
 
 def test_what_differs_from_the_suite_is_told(made: Path) -> None:
     manifest = RunFolder(made / ISOLATED).manifest
-    assert chosen_scenarios(manifest) == ["colours"]
-    assert changed_options(manifest) == ["isolated", "2 tests each"]
+    assert list_chosen_scenarios(manifest) == ["colours"]
+    assert list_changed_options(manifest) == ["isolated", "2 tests each"]
     scenarios = load_suite("ltm").scenarios | {"colours": {"changes": 8}}
     whole = manifest.model_copy(update={"suite": load_suite("ltm").model_copy(update={"scenarios": scenarios}), "judge": "x" * 99})
-    assert chosen_scenarios(whole) == []
-    assert changed_options(whole) == ["isolated", f"judge {'x' * 59}…", "colours.changes 8"]
+    assert list_chosen_scenarios(whole) == []
+    assert list_changed_options(whole) == ["isolated", f"judge {'x' * 59}…", "colours.changes 8"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def touch_later(journal: Path, than: Path) -> None:
 
 @pytest.mark.parametrize("block", [2**18, 7])
 def test_a_copied_run_with_other_dates_stays_finished(runs: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.view.run_list.BLOCK", block)
+    monkeypatch.setattr("longspan.simulator.pages.view.run_list.BLOCK", block)
     for name in (ORACLE, ISOLATED):
         for journal in (runs / name).rglob("journal.jsonl"):
             touch_later(journal, runs / name / "result.json")
@@ -235,7 +235,7 @@ def test_no_name_leads_out_of_the_folder(made: Path, name: str) -> None:
 
 
 def test_the_folder_must_exist_and_not_be_a_run(made: Path) -> None:
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="folder does not exist"):
         RunList(made / "nothing")
     with pytest.raises(InputError, match="is a run; give the folder that contains it"):
         RunList(made / ORACLE)
@@ -258,4 +258,4 @@ def test_filters(runs: Path, wanted: dict[str, str], names: set[str]) -> None:
     (runs / "broken").mkdir()
     (runs / "broken" / "manifest.json").touch()
     given = {"suite": "", "span": "", "agent": "", "text": ""} | wanted
-    assert {entry.name for entry in matching(RunList(runs).entries(), **given)} == names
+    assert {entry.name for entry in filter_runs(RunList(runs).entries(), **given)} == names

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import trio
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.gradebook.run_status import EndedTest, RunStatus
-from longspan.simulator.gradebook.worker import GradingWorker
+from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.play.dry_run import Length, dry_run
-from longspan.simulator.running.planning import replan, setting_of
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.gradebook.run_status import EndedTest, RunStatus
+from longspan.simulator.results.gradebook.worker import GradingWorker
+from longspan.simulator.running.planning import replan_run, setting_of
 from longspan.simulator.suite.manifest import Manifest
-from longspan.simulator.suite.plugins import installed_scenarios
 from tests.report.pages import altered
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 
@@ -123,7 +123,7 @@ def test_if_the_length_is_known_the_time_left_is_that_of_the_replies_to_come(mad
                 entry["measured"] = {"latency_s": 10.0 if entry["asked"] else 0.0}
 
     run = RunFolder(altered(made / ORACLE, tmp_path, steady))
-    planned = replan(run.manifest, "silent", tmp_path)
+    planned = replan_run(run.manifest, "silent", tmp_path)
     lengths = {id: dry_run(setting_of(planned.manifest, id), tests) for id, tests in planned.tests.items()}
     figures_after = followed(run, lambda: lengths)
     whole = figures_after[-1]["seconds"]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from longspan.simulator.archive.run_folder import RunFolder
-from longspan.simulator.base.terminal import typed
+from longspan.simulator.base.terminal import quote_command
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import grade_run
-from longspan.simulator.report import write_report
-from longspan.simulator.view.guard import HEADERS
-from longspan.simulator.view.run_list import RunList
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import write_report
+from longspan.simulator.pages.view.guard import HEADERS
+from longspan.simulator.pages.view.run_list import RunList
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from tests.sealing import change_json
 from tests.view.conftest import ORACLE, SILENT
 from tests.view.serving import Server, serving
@@ -49,7 +49,7 @@ def test_it_prints_its_address_and_stops_with_ctrl_c_whatever_clients_do(made: P
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no such folder" in refused(capsys, str(tmp_path / "nothing"))
+    assert "nothing: folder does not exist" in refused(capsys, str(tmp_path / "nothing"))
 
 
 def test_a_port_that_is_taken_is_refused(made: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +63,7 @@ def test_an_address_that_is_not_this_machines_is_refused(made: Path, capsys: pyt
 
 @pytest.mark.parametrize("module", ["starlette", "hypercorn"])
 def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    for name in [name for name in sys.modules if name.startswith(("longspan.simulator.view", module))]:
+    for name in [name for name in sys.modules if name.startswith(("longspan.simulator.pages.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     assert refused(capsys, str(made)) == "longspan: longspan view needs an extra: pip install 'longspan[view]'\n"
@@ -192,14 +192,14 @@ def test_everything_needs_the_token(made: Path, host: str) -> None:
 def test_nothing_else_is_served(server: Server, path: str) -> None:
     answer = server.get(path)
     assert answer.status == 404
-    assert "There is no such" in answer.text
+    assert "This run or page does not exist" in answer.text
 
 
 def test_a_report_equals_the_written_one(server: Server, made: Path) -> None:
     run = RunFolder(made / ORACLE)
     answer = server.get(f"/runs/{ORACLE}/report")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    added = [b'<a href="/">All runs</a>', f' data-run="{typed(made / ORACLE)}"'.encode()]
+    added = [b'<a href="/">All runs</a>', f' data-run="{quote_command(made / ORACLE)}"'.encode()]
     added.append(b', and the <a href="card.svg" download>card</a>')
     assert [answer.body.count(each) for each in added] == [1, 1, 1]
     body = answer.body

@@ -17,48 +17,48 @@ import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, Message, Reply, Usage
 from longspan.agents.memory.calls import Calls
-from longspan.agents.memory.ltm import trace
+from longspan.agents.memory.ltm import reply_trace
 from longspan.agents.memory.ltm.budget import FRAME, MAX_QUERIES, Budget
 from longspan.agents.memory.ltm.embedders import (
     THREADS,
     DryEmbedder,
     Embedder,
+    choose_embedder_option,
     default_embedder,
     embedder_address,
     embedder_danger,
-    installed_embedder,
     make_embedder,
     tell_meaning,
 )
-from longspan.agents.memory.ltm.fragments import Fragment, fragments, pieces
-from longspan.agents.memory.ltm.history import History, PromptTurn
+from longspan.agents.memory.ltm.fragments import Fragment, split_text, split_turn
 from longspan.agents.memory.ltm.index import Index
-from longspan.agents.memory.ltm.memory import Memories, ScoredMemory
 from longspan.agents.memory.ltm.notes import Notes
 from longspan.agents.memory.ltm.options import LtmOptions, core_of
-from longspan.agents.memory.ltm.prompts import ago, prompt
+from longspan.agents.memory.ltm.prompt_history import History, PromptTurn
+from longspan.agents.memory.ltm.prompts import format_age, render_prompt
 from longspan.agents.memory.ltm.scratchpad import make_pad
 from longspan.agents.memory.ltm.snapshot import Snapshot, State, read_snapshot, write_snapshot
+from longspan.agents.memory.ltm.vector_memory import Memories, ScoredMemory
 from longspan.agents.memory.turns import Turn
 from longspan.agents.models.chat import cut_middle
 from longspan.agents.models.core import (
     ChatMessage,
     ContextOverflowError,
     Core,
-    clean,
+    clean_unicode,
     core_at_once,
     core_danger,
     core_environment,
     costs_nothing,
     more_room,
-    stamped,
+    stamp_message,
 )
 from longspan.agents.models.dry import DryCore
+from longspan.agents.models.model_speed import pace_of
 from longspan.agents.models.openai import OPENAI
-from longspan.agents.models.pace import pace_of
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.contract.agent import Pace, worst
-from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.base.lenient_json import find_json
+from longspan.simulator.contract.agent import Pace, worst_danger
 from longspan.simulator.subject.ledger import Rates
 
 __all__ = ["DryLtm", "LtmAgent", "MemoryAgent"]
@@ -92,7 +92,7 @@ class MemoryAgent(BaseAgent):
         super().__init__(target)
         self.core = core
         self.options = options
-        system = prompt("system", notes=options.memory != "semantic")
+        system = render_prompt("system", notes=options.memory != "semantic")
         self.budget = Budget.of(core, options, system)
         self._system = ChatMessage("system", system)
         self.embedder = embedder
@@ -115,7 +115,7 @@ class MemoryAgent(BaseAgent):
 
     def worst_case(self, message: Message) -> Mapping[str, Usage]:
         """Return the maximum tokens for answering `message`."""
-        new = self._history.recent_tokens + self._size(stamped(message.text, message.sent_at))
+        new = self._history.recent_tokens + self._size(stamp_message(message.text, message.sent_at))
         calls, tokens = (1, self.budget.context)
         if self._notes is not None:
             noting, more = self._notes.worst_case(new)
@@ -150,12 +150,12 @@ class MemoryAgent(BaseAgent):
             trace_fields["notes"] = self._notes.pad.text
         queries = await self._queries(calls, text)
         memories = await self.memories.search([*self._pieces_like(message), *queries], self.options.memories)
-        answer = await self._ask(calls, message, self._fitting(memories), trace_fields)
-        number = self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, answer))
-        trace_fields |= {"queries": queries, "written": trace.written(self._fragments(number)), "calls": calls.records}
+        answer = await self._ask(calls, message, self._fit_memories(memories), trace_fields)
+        number = self._history.add(Turn(message.turn_id, clean_unicode(message.text), message.sent_at, answer))
+        trace_fields |= {"queries": queries, "written": reply_trace.trace_fragments(self._fragments(number)), "calls": calls.records}
         if calls.refusal is not None:
             trace_fields["refusal"] = calls.refusal
-        return Reply(answer, calls.usage, trace_fields, self._embedded(), refused=calls.refusal is not None)
+        return Reply(answer, calls.usage, trace_fields, self._take_usage(), refused=calls.refusal is not None)
 
     @property
     def pays_to_observe(self) -> bool:
@@ -165,13 +165,13 @@ class MemoryAgent(BaseAgent):
     async def observe(self, message: Message, reply: str) -> Reply | None:
         if self._history.find(message.turn_id) is None:
             await self._archive(self._history.make_room(self._size(self._display(message))))
-            self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply)))
+            self._history.add(Turn(message.turn_id, clean_unicode(message.text), message.sent_at, clean_unicode(reply)))
         return self._account()
 
     async def replay(self, message: Message, reply: Reply) -> Reply | None:
         """Add a turn that was already answered. Its trace provides the notes, so that no note is written and paid for twice."""
         if self._history.find(message.turn_id) is None:
-            told = trace.told(reply.trace)
+            told = reply_trace.parse_trace(reply.trace)
             await self._archive(self._history.make_room(self._size(self._display(message))))
             if self._notes is not None and told.notes is not None:
                 self._notes.restore(told.notes, (), self._history.first_recent)
@@ -180,7 +180,7 @@ class MemoryAgent(BaseAgent):
                 await self._archive(self._history.drop_block())
             if told.calls:
                 self._learn(told.calls[-1].usage.input_tokens, told.prompt_tokens)
-            self._history.add(Turn(message.turn_id, clean(message.text), message.sent_at, clean(reply.text)))
+            self._history.add(Turn(message.turn_id, clean_unicode(message.text), message.sent_at, clean_unicode(reply.text)))
         return self._account()
 
     async def settle(self) -> Reply | None:
@@ -190,7 +190,7 @@ class MemoryAgent(BaseAgent):
 
     def _account(self) -> Reply | None:
         """Return the embedder's usage that no reply has reported."""
-        used = self._embedded()
+        used = self._take_usage()
         return Reply("", besides=used) if used else None
 
     async def reset(self) -> None:
@@ -248,7 +248,7 @@ class MemoryAgent(BaseAgent):
 
     def _display(self, message: Message | Turn) -> str:
         """Return a message as prompts show it: with its time, and with its middle cut if it exceeds the whole window."""
-        text = stamped(clean(message.text), message.sent_at)
+        text = stamp_message(clean_unicode(message.text), message.sent_at)
         if self._size(text) <= self._history.max_tokens:
             return text
         return cut_middle(text, self._history.max_tokens - self.core.overhead, self.core.count)
@@ -259,7 +259,7 @@ class MemoryAgent(BaseAgent):
 
     def _check_size(self, message: Message) -> dict[str, Any]:
         """Return the trace's first field, how a message is cut. Raises AgentError if `overflow` forbids cutting."""
-        size = self._size(stamped(clean(message.text), message.sent_at))
+        size = self._size(stamp_message(clean_unicode(message.text), message.sent_at))
         if size <= self._history.max_tokens:
             return {}
         if self.options.overflow == "error":
@@ -279,18 +279,18 @@ class MemoryAgent(BaseAgent):
                 self._notes.add(numbers)
 
     def _fragments(self, number: int) -> list[Fragment]:
-        return fragments(number, self._history.turns[number], self.core.count, self.options.chunk, self.options.overlap)
+        return split_turn(number, self._history.turns[number], self.core.count, self.options.chunk, self.options.overlap)
 
     def _pieces_like(self, message: Message) -> list[str]:
         """Return queries for text similar to a message: the message, or the first and last piece of a long one."""
-        texts = pieces(clean(message.text), self.core.count, self.options.chunk, 0)
+        texts = split_text(clean_unicode(message.text), self.core.count, self.options.chunk, 0)
         return texts if len(texts) < 3 else [texts[0], texts[-1]]
 
     async def _queries(self, calls: Calls, text: str) -> list[str]:
         """Return the core's queries: paraphrases of the message, and things that it implies."""
         if self._notes is None or not len(self.memories):
             return []
-        request = prompt("queries", notes=self._notes.pad.text, message=text, most=MAX_QUERIES)
+        request = render_prompt("queries", notes=self._notes.pad.text, message=text, most=MAX_QUERIES)
         answer = await calls.inner_call("queries", self._prompt(request))
         if answer is None:
             return []
@@ -301,7 +301,7 @@ class MemoryAgent(BaseAgent):
             return []
         return [query[:MAX_QUERY] for query in queries if isinstance(query, str) and query.strip()][:MAX_QUERIES]
 
-    def _fitting(self, memories: Sequence[ScoredMemory]) -> list[ScoredMemory]:
+    def _fit_memories(self, memories: Sequence[ScoredMemory]) -> list[ScoredMemory]:
         """Return the best memories that fit into the budget, in order of time."""
         room, kept = self.budget.memories, []
         for memory in memories:
@@ -320,7 +320,7 @@ class MemoryAgent(BaseAgent):
         """Return the core's answer. If the prompt exceeds the provider's limit, retry a few times with fewer turns."""
         dated = [{"when": _when(memory, message), "text": memory.newest.text} for memory in memories]
         notes = self._notes.pad.text if self._notes else ""
-        last = prompt("ask", notes=notes, memories=dated, message=self._display(message))
+        last = render_prompt("ask", notes=notes, memories=dated, message=self._display(message))
         for attempt in range(OVERFLOWS + 1):
             tokens = self._size(self._system.text) + self._history.recent_tokens + self._size(last)
             try:
@@ -335,7 +335,7 @@ class MemoryAgent(BaseAgent):
         trace_fields |= {
             "prompt_tokens": tokens,
             "recent": self._recent(),
-            "read": trace.read(sorted(memories, key=lambda memory: -memory.score)),
+            "read": reply_trace.trace_memories(sorted(memories, key=lambda memory: -memory.score)),
         } | completion.told
         return completion.text
 
@@ -348,7 +348,7 @@ class MemoryAgent(BaseAgent):
         first, turns = self._history.first_recent, self._history.turns
         return {"turns": len(turns) - first, "since": turns[first].turn_id if first < len(turns) else None}
 
-    def _embedded(self) -> dict[str, Usage]:
+    def _take_usage(self) -> dict[str, Usage]:
         """Return the embedder's usage since the last reply, if it costs money."""
         tokens, self.memories.tokens = self.memories.tokens, 0
         return {"embedder": Usage(tokens)} if tokens and self.embedder.model else {}
@@ -364,7 +364,7 @@ class LtmAgent(MemoryAgent):
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
         """Return the worst danger of its model and embedder."""
-        return worst(core_danger(target, options), embedder_danger(options))
+        return worst_danger(core_danger(target, options), embedder_danger(options))
 
     @classmethod
     def at_once(cls, target: str, options: AgentOptions) -> int | None:
@@ -386,7 +386,7 @@ class LtmAgent(MemoryAgent):
             return {}
         address = (options.model_extra or {}).get("base_url", OPENAI.url).rstrip("/")
         provider = target.replace(":", "/") if address == OPENAI.url else ""
-        return installed_embedder() if default_embedder(provider) == "minilm" else {}
+        return choose_embedder_option() if default_embedder(provider) == "minilm" else {}
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, LtmOptions) else LtmOptions()
@@ -411,6 +411,6 @@ class DryLtm(MemoryAgent):
 
 def _when(memory: ScoredMemory, message: Message) -> str:
     """Return how long before a message a memory was said, for its newest times."""
-    times = [ago(fragment.sent_at, message.sent_at) for fragment in memory.fragments[-MAX_TIMES:]]
+    times = [format_age(fragment.sent_at, message.sent_at) for fragment in memory.fragments[-MAX_TIMES:]]
     more = f"{len(memory.fragments)} times, last " if len(memory.fragments) > MAX_TIMES else ""
     return more + " and ".join(dict.fromkeys(times))

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from longspan.agents.base import InputError
 from longspan.agents.memory.ltm.options import CONTEXT, LtmOptions
-from longspan.agents.memory.ltm.prompts import prompt
+from longspan.agents.memory.ltm.prompts import render_prompt
 from longspan.agents.models.core import Core
 
 __all__ = ["FRAME", "MAX_QUERIES", "Budget"]
@@ -50,8 +50,8 @@ class Budget:
         context = _context(core, options)
         notes = 0 if options.memory == "semantic" else context // NOTES_DIVISOR
         memories = min(context // MEMORIES_DIVISOR, options.memories * (options.chunk + FRAME))
-        ask = prompt("ask", notes=" ", memories=[{"when": "", "text": ""}], message="")
-        queries = prompt("queries", notes=" ", message="", most=MAX_QUERIES)
+        ask = render_prompt("ask", notes=" ", memories=[{"when": "", "text": ""}], message="")
+        queries = render_prompt("queries", notes=" ", message="", most=MAX_QUERIES)
         fixed = core.count(system) + 2 * core.overhead + max(core.count(ask), core.count(queries))
         budget = cls(context, fixed, memories, notes)
         if budget.conversation < MIN_CONVERSATION:

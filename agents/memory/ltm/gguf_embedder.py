@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Any, Final, final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.agents.models.gguf.library import library, load, read_context, take_error
-from longspan.agents.models.gguf.pace import processors
+from longspan.agents.models.gguf.library import load_library, load_model, read_context, take_error
+from longspan.agents.models.gguf.pace import count_cores
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.simulator.contract.agent import will_be_asked
@@ -58,11 +58,11 @@ class GgufVectors:
                 if not last or len(last) == SEQUENCES or sum(map(len, last)) + len(tokens) > self._room:
                     batches.append([])
                 batches[-1].append(tokens)
-            return [row for batch in batches for row in self._computed(batch)]
+            return [row for batch in batches for row in self._compute(batch)]
 
     def _open(self, path: Path) -> None:
-        self._llama = library()
-        self._model = load(path)
+        self._llama = load_library()
+        self._model = load_model(path)
         self._vocabulary = Vocabulary(self._model)
         self._size: int = self._llama.llama_model_n_embd(self._model)
         self._context = self._new_context()
@@ -75,7 +75,7 @@ class GgufVectors:
         params = self._llama.llama_context_default_params()
         params.n_ctx = params.n_batch = params.n_ubatch = min(MAX_TOKENS, read_context(self._model))
         params.n_seq_max, params.kv_unified = SEQUENCES, True
-        params.n_threads = params.n_threads_batch = processors()
+        params.n_threads = params.n_threads_batch = count_cores()
         params.embeddings = True
         for name, value in settings.items():
             setattr(params, name, value)
@@ -87,7 +87,7 @@ class GgufVectors:
     def _tokens(self, text: str) -> list[int]:
         return self._vocabulary.tokens(text, special=True)[: self._room] or self._vocabulary.tokens(" ", special=True)
 
-    def _computed(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
+    def _compute(self, texts: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return the vectors of texts computed together."""
         llama = self._llama
         if (memory := llama.llama_get_memory(self._context)) is not None:  # encoders have no memory

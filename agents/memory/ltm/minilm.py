@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.agents.base import InputError
-from longspan.agents.models.weights import MINILM, locate
+from longspan.agents.models.weights import MINILM, locate_weights
 from longspan.simulator.base.errors import one_line
 
-__all__ = ["WORD_PIECES", "MiniLM", "load", "tokenizer"]
+__all__ = ["WORD_PIECES", "MiniLM", "load_minilm", "make_tokenizer"]
 
 NAME: Final = "embedder=local"
 
@@ -22,7 +22,7 @@ WORD_PIECES: Final = Path(__file__).with_name("word_pieces.xz")
 
 CLS: Final = ("[CLS]", 101)
 SEP: Final = ("[SEP]", 102)
-"""The word pieces that begin and end a text, with their numbers."""
+"""The word pieces that mark the beginning and the end of the input, with their ids."""
 
 MAX_TOKENS: Final = 256
 """The maximum word pieces, as in training; the rest of a longer text is ignored."""
@@ -41,7 +41,7 @@ class MiniLM:
         options.intra_op_num_threads = max(1, (os.cpu_count() or 2) // 2)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads must not burn CPU
         self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        self._tokenizer = tokenizer()
+        self._tokenizer = make_tokenizer()
 
     def rows(self, texts: Sequence[str]) -> Any:
         """Return a vector for each text: the mean over its word pieces. Blocks: call it in a thread."""
@@ -67,7 +67,7 @@ class MiniLM:
         return (states * weights).sum(axis=1) / weights.sum(axis=1)
 
 
-def tokenizer() -> Any:
+def make_tokenizer() -> Any:
     """Return BERT's tokenizer without capitals and accents."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -80,9 +80,9 @@ def tokenizer() -> Any:
     return made
 
 
-def load(*, asked: bool) -> MiniLM | None:
+def load_minilm(*, asked: bool) -> MiniLM | None:
     """Return the model, loaded once per process; None unless the run will have it `asked`. Raises InputError if it cannot be used."""
-    path = locate(MINILM, NAME)
+    path = locate_weights(MINILM, NAME)
     try:
         import onnxruntime  # noqa: F401
         import tokenizers  # noqa: F401
@@ -91,11 +91,11 @@ def load(*, asked: bool) -> MiniLM | None:
     if not asked:
         return None
     try:
-        return _loaded(path)
+        return _load_cached(path)
     except Exception as error:
         raise InputError(f"{NAME}: {path} cannot be loaded: {one_line(error, 120)}; {MINILM.remedy}") from error
 
 
 @cache
-def _loaded(path: Path) -> MiniLM:
+def _load_cached(path: Path) -> MiniLM:
     return MiniLM(path)

@@ -8,12 +8,12 @@ from typing import Final, final
 
 from longspan.agents.memory.calls import Calls
 from longspan.agents.memory.ltm.fragments import Count
-from longspan.agents.memory.ltm.history import History
-from longspan.agents.memory.ltm.prompts import prompt
+from longspan.agents.memory.ltm.prompt_history import History
+from longspan.agents.memory.ltm.prompts import render_prompt
 from longspan.agents.memory.ltm.scratchpad import Pad
 from longspan.agents.memory.turns import Turn
 from longspan.agents.models.chat import cut_middle
-from longspan.agents.models.core import ChatMessage, stamped
+from longspan.agents.models.core import ChatMessage, stamp_message
 
 __all__ = ["Notes"]
 
@@ -54,14 +54,14 @@ class Notes:
     @property
     def frame(self) -> int:
         """Tokens of a prompt without notes and turns."""
-        return self._count(prompt(self.pad.template, notes="", messages="", most=self.pad.max_tokens)) + FRAME
+        return self._count(render_prompt(self.pad.template, notes="", messages="", most=self.pad.max_tokens)) + FRAME
 
     async def note_blocks(self, calls: Calls) -> bool:
         """Note all blocks. Return whether there were any. Never fails: an unusable answer changes nothing."""
         any_blocks = bool(self.blocks)
         while self.blocks:
             for messages in self._portions(self._turns(self.blocks[0])):
-                text = prompt(self.pad.template, notes=self.pad.text, messages=messages, most=self.pad.max_tokens)
+                text = render_prompt(self.pad.template, notes=self.pad.text, messages=messages, most=self.pad.max_tokens)
                 answer = await calls.inner_call("notes", [ChatMessage("user", text)])
                 problem = self.pad.update(answer) if answer is not None else None
                 if problem:
@@ -101,4 +101,4 @@ class Notes:
         yield "\n".join(texts)
 
     def _render(self, turn: Turn) -> str:
-        return f"{stamped(turn.text, turn.sent_at)}\nAssistant: {turn.reply}"
+        return f"{stamp_message(turn.text, turn.sent_at)}\nAssistant: {turn.reply}"

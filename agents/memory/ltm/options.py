@@ -25,12 +25,12 @@ class LtmOptions(AgentOptions):
     """`semantic`: the vector database alone. `json`: also queries in the model's own words, and notes in a JSON object that the model
     changes key by key. `text`: the same with notes in plain text, rewritten each time."""
     context: Tokens | None = None
-    """The most tokens of a prompt. Default: 16k, or what the model takes less its longest answer, if that is smaller."""
+    """The most tokens of a prompt. Default: 16k, or the model's context less its longest answer, if that is smaller."""
     memories: int = Field(default=10, ge=1, le=100)
-    """The most memories that a prompt shows."""
+    """Maximum number of memories in a prompt."""
     embedder: str | None = None
-    """What turns texts into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or `hash`. Default:
-    openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
+    """The embedder, which turns text into vectors: `local`, `minilm`, `wordllama`, `openai/MODEL`, `gguf/PATH`, `python:module:Class` or
+    `hash`. Default: openai/text-embedding-3-small for OpenAI's models at OpenAI, else `local` if it is installed, else `minilm`."""
     embedder_url: str | None = None
     """Another server with OpenAI's embeddings API, for `openai/MODEL`."""
     chroma_url: str | None = None
@@ -40,14 +40,14 @@ class LtmOptions(AgentOptions):
     overlap: int = Field(default=40, ge=0, le=2000)
     """Tokens at the end of a memory that the next one of the same turn repeats: whole sentences if possible."""
     dedupe: bool = True
-    """Text that is repeated word for word is one memory with several times."""
+    """Store text that is repeated word for word as one memory with several times."""
     eviction: Eviction = "block"
-    """What leaves when the context is full: `block`, the oldest quarter at once, or `sliding`, turn by turn."""
+    """What to drop when the context is full: the oldest quarter (`block`), or the oldest turn each time (`sliding`)."""
     overflow: Literal["error", "truncate"] = "error"
-    """What a single message larger than the context does: `error` ends the conversation, `truncate` cuts the message's middle in the
+    """The result of a single message larger than the context: `error` ends the conversation, `truncate` cuts the message's middle in the
     prompt. It is remembered whole."""
     on_refusal: OnRefusal = "reply"
-    """What a refusal of the model is: its `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
+    """The result of a refusal by the model: a `reply`, or an `error` that ends the conversation. A refused note or query is left out."""
 
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> LtmOptions:

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from longspan.simulator.base.templating import environment
+from longspan.simulator.base.templating import make_environment
 
-__all__ = ["ago", "prompt"]
+__all__ = ["format_age", "render_prompt"]
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -20,15 +20,15 @@ _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 @cache
 def _environment() -> Environment:
-    return environment(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
+    return make_environment(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
 
 
-def prompt(template: str, **values: Any) -> str:
+def render_prompt(template: str, **values: Any) -> str:
     """Render a template with `values`."""
     return _environment().get_template(f"{template}.j2").render(values)
 
 
-def ago(then: datetime, now: datetime) -> str:
+def format_age(then: datetime, now: datetime) -> str:
     """Return the time since `then` in the two largest units: "2 days 3 hours ago"."""
     rest = max(timedelta(), now - then) // timedelta(seconds=1)
     amounts = []

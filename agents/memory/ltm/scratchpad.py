@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Literal, Protocol, final
 
-from longspan.simulator.grading.lenient_json import find_json
+from longspan.simulator.base.lenient_json import find_json
 
 __all__ = ["JsonPad", "Pad", "TextPad", "make_pad"]
 

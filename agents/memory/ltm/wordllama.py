@@ -1,4 +1,4 @@
-"""WordLlama: the mean of a text's token vectors, from the package's files. Its code requires a network and is not imported."""
+"""WordLlama: the mean of the token vectors of the input, from the package's files. Its code requires a network and is not imported."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.agents.base import InputError
-from longspan.agents.models.weights import WORDLLAMA, WORDLLAMA_TOKENS, locate
+from longspan.agents.models.weights import WORDLLAMA, WORDLLAMA_TOKENS, locate_weights
 from longspan.simulator.base.errors import one_line
 
-__all__ = ["WordLlama", "load"]
+__all__ = ["WordLlama", "load_wordllama"]
 
 NAME: Final = "embedder=wordllama"
 
@@ -45,9 +45,9 @@ class WordLlama:
         return np.stack([self._vectors[each.ids].mean(axis=0) if each.ids else self._vectors[0] for each in found])
 
 
-def load(*, asked: bool) -> WordLlama | None:
+def load_wordllama(*, asked: bool) -> WordLlama | None:
     """Return the model, loaded once per process; None unless the run will have it `asked`. Raises InputError if it cannot be used."""
-    paths = locate(WORDLLAMA, NAME), locate(WORDLLAMA_TOKENS, NAME)
+    paths = locate_weights(WORDLLAMA, NAME), locate_weights(WORDLLAMA_TOKENS, NAME)
     try:
         import tokenizers  # noqa: F401
     except Exception as error:  # missing or broken
@@ -55,11 +55,11 @@ def load(*, asked: bool) -> WordLlama | None:
     if not asked:
         return None
     try:
-        return _loaded(*paths)
+        return _load_cached(*paths)
     except Exception as error:
         raise InputError(f"{NAME}: {paths[0]} cannot be loaded: {one_line(error, 120)}; {WORDLLAMA.remedy}") from error
 
 
 @cache
-def _loaded(weights: Path, tokens: Path) -> WordLlama:
+def _load_cached(weights: Path, tokens: Path) -> WordLlama:
     return WordLlama(weights, tokens)

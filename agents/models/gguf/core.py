@@ -14,13 +14,13 @@ import trio
 
 from longspan.agents.base import AgentError, Danger, InputError, Usage
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
+from longspan.agents.models.gguf.chat_prompts import Prompts
 from longspan.agents.models.gguf.model import Model, Sampling, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
-from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.thinking import split_thinking
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.file_io import open_regular
 from longspan.simulator.subject.ledger import Rates
 from longspan.simulator.subject.prompt_log import note_rendered
 from longspan.simulator.subject.telemetry import model_call
@@ -46,7 +46,7 @@ class _ModelKey(NamedTuple):
     template: str | None
 
 
-class _Loaded(NamedTuple):
+class _LoadedModel(NamedTuple):
     model: Model
     prompts: Prompts
     one_call: trio.CapacityLimiter
@@ -97,7 +97,7 @@ class GgufCore:
         """Return the model's answer. When cancelled, it stops within milliseconds, or on a GPU after the current batch of the prompt."""
         max_tokens = max_tokens or self.max_output
 
-        stop = Stop(_cancelled)
+        stop = Stop(_is_cancelled)
 
         def work() -> Completion:
             try:
@@ -127,7 +127,7 @@ class GgufCore:
                 raise ContextOverflowError(
                     f"a prompt of {len(prompt):,} tokens and an answer of {max_tokens:,} are more than n_ctx={self.model.window}"
                 )
-            grammar = _grammar(json.dumps(_bounded(dict(schema)))) if schema is not None else None
+            grammar = _grammar(json.dumps(_bound_strings(dict(schema)))) if schema is not None else None
             options = self.options
             sampling = Sampling(options.temperature, options.seed, grammar, options.top_p, options.repetition_penalty)
             generated = self.model.generate(prompt, max_tokens, owner=self, sampling=sampling, stop=stop)
@@ -140,7 +140,7 @@ class GgufCore:
 def _model_key(target: str, options: GgufOptions) -> _ModelKey:
     """Return the key of the model to load. Raises InputError if it is not a GGUF file."""
     path = Path(target).absolute()
-    with opened(path) as file:
+    with open_regular(path) as file:
         magic = file.read(len(MAGIC))
         status = os.fstat(file.fileno())
     if magic != MAGIC:
@@ -167,13 +167,13 @@ def _check_file(path: Path, changed: tuple[int, int], template: str | None, sett
 
 
 @cache
-def _load(key: _ModelKey) -> _Loaded:
+def _load(key: _ModelKey) -> _LoadedModel:
     """Return a model, loaded once per process, and its limit of one call at a time."""
     settings = key.settings
     computed = Settings(gpu_layers=settings.gpu_layers, split=settings.split, flash=settings.flash, cache=settings.cache)
     _check_file(key.path, key.changed, key.template, computed)
     model = Model(key.path, key.settings)
-    return _Loaded(model, Prompts(model.vocabulary, key.template), trio.CapacityLimiter(1))
+    return _LoadedModel(model, Prompts(model.vocabulary, key.template), trio.CapacityLimiter(1))
 
 
 async def _when_cancelled(act: Callable[[], None]) -> None:
@@ -184,7 +184,7 @@ async def _when_cancelled(act: Callable[[], None]) -> None:
         act()
 
 
-def _cancelled() -> bool:
+def _is_cancelled() -> bool:
     """Return whether the task behind this thread was cancelled."""
     try:
         trio.from_thread.check_cancelled()
@@ -193,13 +193,13 @@ def _cancelled() -> bool:
     return False
 
 
-def _bounded(schema: Any) -> Any:
+def _bound_strings(schema: Any) -> Any:
     """Return a JSON schema with a maximum length for all strings, so that an answer cannot run on inside one until it is cut."""
     if isinstance(schema, list):
-        return [_bounded(each) for each in schema]
+        return [_bound_strings(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    bounded = {name: _bounded(value) for name, value in schema.items()}
+    bounded = {name: _bound_strings(value) for name, value in schema.items()}
     return {"maxLength": MAX_STRING} | bounded if schema.get("type") == "string" and not {"enum", "const"} & schema.keys() else bounded
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from longspan.agents.base import InputError
 from longspan.simulator.base.sizes import MAX_TOKENS
 
-__all__ = ["build", "library", "load", "read_context", "take_error"]
+__all__ = ["build_identity", "load_library", "load_model", "read_context", "take_error"]
 
 ERROR: Final = 4
 """The log level of llama.cpp's errors (GGML_LOG_LEVEL_ERROR)."""
@@ -27,7 +27,7 @@ _errors: Final[deque[str]] = deque(maxlen=100)
 
 
 @lru_cache(maxsize=1)
-def library() -> Any:
+def load_library() -> Any:
     """Return the library. Raises InputError if it is not installed or cannot be loaded."""
     chosen = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
     if not chosen:
@@ -47,7 +47,7 @@ def library() -> Any:
     return llama
 
 
-def build() -> list[tuple[str, int, int]]:
+def build_identity() -> list[tuple[str, int, int]]:
     """Return an identity of the installed build: its files with modification times and sizes."""
     folder = Path(import_module("llama_cpp").__file__ or "").parent
     files = [path for path in folder.rglob("*") if path.suffix in (".so", ".dylib", ".dll", ".py") and path.is_file()]
@@ -75,9 +75,9 @@ def take_error() -> str:
     return "".join(character if character.isprintable() else " " for character in message[:300])
 
 
-def load(path: Path, **settings: object) -> Any:
+def load_model(path: Path, **settings: object) -> Any:
     """Load a model from a file with llama.cpp's model parameters. Raises InputError if that fails."""
-    llama = library()
+    llama = load_library()
     params = llama.llama_model_default_params()
     for name, value in settings.items():
         setattr(params, name, value)
@@ -90,7 +90,7 @@ def load(path: Path, **settings: object) -> Any:
 
 def read_context(model: Any) -> int:
     """Return the context length that a model was trained on. Raises InputError if its file claims an impossible one."""
-    tokens: int = library().llama_model_n_ctx_train(model) % 2**32  # stored unsigned, but returned signed
+    tokens: int = load_library().llama_model_n_ctx_train(model) % 2**32  # stored unsigned, but returned signed
     if not 1 <= tokens <= MAX_TOKENS:
         raise InputError(
             f"its metadata claims a context of {tokens:,} tokens, and longspan takes models of 1 to {MAX_TOKENS:,}: the file is damaged"

@@ -1,7 +1,7 @@
 """A model loaded by llama.cpp, with a cache for each of several conversations.
 
 Each conversation has a separate context, which is a cache of keys and values. The alternatives (sequences in one cache, shared or divided;
-states copied out and in) were not faster, and a context takes memory only once used. docs/performance.md has the figures.
+states copied out and in) were not faster, and a context takes memory only once used. docs/internals/performance.md has the figures.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from weakref import ref
 
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.core import Cut
-from longspan.agents.models.gguf.library import library, load, read_context, take_error
-from longspan.agents.models.gguf.pace import Pace, processors
+from longspan.agents.models.gguf.library import load_library, load_model, read_context, take_error
+from longspan.agents.models.gguf.pace import Pace, count_cores
 from longspan.agents.models.gguf.repetition import Repetition
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.simulator.base.terminal import complain
 
-__all__ = ["Generated", "Model", "Sampling", "Settings", "Stop"]
+__all__ = ["Generation", "Model", "Sampling", "Settings", "Stop"]
 
 DEFAULT_WINDOW: Final = 8192
 """The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
@@ -81,7 +81,7 @@ class Settings(NamedTuple):
     cache: tuple[str, str] = ("f16", "f16")
 
 
-class Generated(NamedTuple):
+class Generation(NamedTuple):
     """A model's answer, its tokens, and the prompt's tokens found in the cache. `cut`: why it ends early, if it does."""
 
     text: str
@@ -112,7 +112,7 @@ class Stop:
                 self._process.kill()
 
     @contextmanager
-    def killing(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    def kill_when_set(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
         """Kill `process` once the switch is set, until the context ends."""
         with self._lock:
             self._process = process
@@ -129,7 +129,7 @@ class Stop:
         """Whether the answer should stop: the switch is set, or the constructor's function returns True."""
         return self._text.value == b"1" or self._also()
 
-    def watched(self, llama: Any, context: Any) -> None:
+    def watch_computation(self, llama: Any, context: Any) -> None:
         """Make llama.cpp check the switch while it computes with a context."""
         llama.llama_set_abort_callback(context, cast(_atoi(), llama.ggml_abort_callback), c_void_p(addressof(self._text)))
 
@@ -150,14 +150,14 @@ class _Context:
         self.tail = b""
         self.used = 0
 
-    def shared(self, prompt: Sequence[int]) -> int:
+    def count_shared(self, prompt: Sequence[int]) -> int:
         """Return how many leading tokens it shares with `prompt`, without the last one of `prompt`, which is always computed."""
         limit = min(len(self.tokens), len(prompt) - 1)
         return next((at for at in range(limit) if self.tokens[at] != prompt[at]), limit)
 
-    def continued_by(self, prompt: Sequence[int]) -> bool:
+    def is_continued_by(self, prompt: Sequence[int]) -> bool:
         """Return whether `prompt` continues its conversation, whose oldest turns may have been dropped."""
-        return 2 * self.shared(prompt) >= len(self.tokens) or self.tail in array("i", prompt).tobytes()
+        return 2 * self.count_shared(prompt) >= len(self.tokens) or self.tail in array("i", prompt).tobytes()
 
 
 def _no_owner() -> None:
@@ -174,21 +174,21 @@ class Model:
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
-        self._llama = llama = library()
+        self._llama = llama = load_library()
         self._settings = settings
         self._name = path.name
         if settings.gpu_layers and not llama.llama_supports_gpu_offload():
             raise InputError("gpu_layers: llama.cpp was built without GPU support or finds no GPU; leave it out, or install a GPU build")
-        self._model = load(path, n_gpu_layers=settings.gpu_layers, **self._split())
+        self._model = load_model(path, n_gpu_layers=settings.gpu_layers, **self._split())
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
-            raise InputError("it is not a text generation model, as chat models are")
+            raise InputError("it does not generate text, as chat models do")
         self.trained = read_context(self._model)
         self.window = settings.window or min(DEFAULT_WINDOW, self.trained)
         if self.window > self.trained:
             raise InputError(f"n_ctx={self.window} is more than the {self.trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)
         self._batch = settings.batch or max(settings.ubatch or 0, BATCH)
-        self._pace = Pace(settings.threads or processors(), adapts=settings.threads is None and not settings.gpu_layers)
+        self._pace = Pace(settings.threads or count_cores(), adapts=settings.threads is None and not settings.gpu_layers)
         self._contexts: list[_Context] = []
         self._calls = 0
         if not self._add_context():
@@ -219,7 +219,7 @@ class Model:
 
     def generate(
         self, prompt: Sequence[int], max_tokens: int, *, owner: object, sampling: Sampling = GREEDY, stop: Stop | None = None
-    ) -> Generated:
+    ) -> Generation:
         """Return the model's answer to `prompt`, of at most `max_tokens` tokens. Together they must fit into the window.
 
         Tokens still cached for `owner` are not recomputed. The answer ends early on `stop`, or when it repeats itself endlessly; a grammar
@@ -228,16 +228,16 @@ class Model:
         stop = stop or Stop()
         with self._sampler(sampling, prompt) as sampler:
             context = self._context(prompt, owner)
-            stop.watched(self._llama, context.handle)
+            stop.watch_computation(self._llama, context.handle)
             cached = self._trim(context, prompt)
             for start in range(cached, len(prompt), self._batch):
                 if stop.requested or not self._compute(context, prompt[start : start + self._batch]):
-                    return Generated("", 0, cached)
+                    return Generation("", 0, cached)
             context.tail = array("i", prompt[-TAIL:]).tobytes()
             answer, cut = self._answer(context, max_tokens, sampler, stop, None if sampling.grammar is not None else Repetition())
         if (complaint := self._pace.complaint()) is not None and not self._settings.gpu_layers:
             complain(f"gguf: {self._name}: {complaint}")
-        return Generated(self.vocabulary.text(answer), len(answer), cached, cut)
+        return Generation(self.vocabulary.text(answer), len(answer), cached, cut)
 
     def _answer(self, context: _Context, max_tokens: int, sampler: Any, stop: Stop, repetition: Repetition | None) -> tuple[list[int], Cut]:
         """Return an answer's tokens, and why it ends early, if it does."""
@@ -276,10 +276,10 @@ class Model:
 
     def _context(self, prompt: Sequence[int], owner: object) -> _Context:
         """Return the owner's context that `prompt` continues; else a free one, a new one, or the least recently used."""
-        own = [context for context in self._contexts if context.owner() is owner and context.continued_by(prompt)]
+        own = [context for context in self._contexts if context.owner() is owner and context.is_continued_by(prompt)]
         free = [context for context in self._contexts if context.owner() is None]
         if own:
-            chosen = max(own, key=lambda context: context.shared(prompt))
+            chosen = max(own, key=lambda context: context.count_shared(prompt))
         elif free:
             chosen = free[0]
         elif len(self._contexts) < self._settings.contexts and self._add_context():
@@ -311,7 +311,7 @@ class Model:
     def _trim(self, context: _Context, prompt: Sequence[int]) -> int:
         """Drop the context's tokens after those it shares with `prompt`. Return how many remain."""
         memory = self._llama.llama_get_memory(context.handle)
-        shared = context.shared(prompt)
+        shared = context.count_shared(prompt)
         if not self._llama.llama_memory_seq_rm(memory, 0, shared, -1):
             shared = 0  # a recurrent model has a state instead of a cache, which cannot be rolled back
             self._llama.llama_memory_clear(memory, True)

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from longspan.agents.base import InputError, Tokens
 from longspan.agents.models.core import CoreOptions
-from longspan.simulator.files.reading import opened
+from longspan.simulator.base.files.file_io import open_regular
 
 __all__ = ["CacheType", "GgufOptions"]
 
@@ -67,7 +67,7 @@ class GgufOptions(CoreOptions):
     max_tokens: Tokens = 256
     """The most tokens of an answer."""
     conversations: int = Field(default=4, ge=1, le=1000)
-    """How many conversations keep their computed state, each in a cache of its own."""
+    """Number of conversations that keep their computed state, each in a separate cache."""
     keep_thinking: bool = False
     """Leave the thoughts between `<think>` and `</think>` in the reply, instead of in its trace."""
     chat_template: str | None = None
@@ -88,7 +88,7 @@ class GgufOptions(CoreOptions):
         if self.chat_template is None:
             return None
         path = Path(self.chat_template).absolute()
-        with opened(path) as file:
+        with open_regular(path) as file:
             text = file.read(MAX_TEMPLATE + 1)
         if len(text) > MAX_TEMPLATE:
             raise InputError(f"chat_template: {path} has more than {MAX_TEMPLATE:,} bytes: it is no chat template")

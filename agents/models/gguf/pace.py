@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final, final
 
-__all__ = ["Pace", "processors"]
+__all__ = ["Pace", "count_cores"]
 
 HAD: Final = 0.7
 """If the threads' CPU time falls below this share of real time, they are waiting for processors. On an idle machine the share is about .85,
@@ -23,7 +23,7 @@ WINDOW: Final = 0.1
 
 REST: Final = 0.5
 LONGEST_REST: Final = 8.0
-"""Seconds of computing before twice as many threads are tried again: at first, and at most. Each failure doubles them."""
+"""Initial and maximum seconds of computing before the number of threads is doubled again. Each failure doubles the seconds."""
 
 TOLD_AFTER: Final = 10.0
 """Seconds of computing before the user may be warned about other programs."""
@@ -32,7 +32,7 @@ SIBLINGS: Final = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
-def processors() -> int:
+def count_cores() -> int:
     """Return how many processors this process may use. Hardware threads of a core count once, since they do not speed up matrices."""
     if not hasattr(os, "sched_getaffinity"):
         return max(1, (os.cpu_count() or 1) // 2)

@@ -17,7 +17,7 @@ from typing import Any, Final, final
 from longspan.agents.base import AgentError
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.gguf.model import Stop
-from longspan.simulator.base.keys import redacted
+from longspan.simulator.base.keys import redact
 
 __all__ = ["Renderer", "TemplateError"]
 
@@ -62,7 +62,7 @@ class Renderer:
         request = _line([{"role": message.role, "content": message.text} for message in messages])
         process = self._take()
         try:
-            with (stop or Stop()).killing(process):
+            with (stop or Stop()).kill_when_set(process):
                 answer = _ask(process, request)
         except BaseException:
             _end([process])
@@ -79,7 +79,7 @@ class Renderer:
             raise TemplateError(f"it needs more than {answer['memory'] / 2**20:,.0f} MiB of memory")
         if "wrote" in answer:
             raise TemplateError(f"it writes {answer['wrote']:,} characters")
-        raise TemplateError(redacted(" ".join(answer["error"].split()))[:MAX_ERROR], refused=True)
+        raise TemplateError(redact(" ".join(answer["error"].split()))[:MAX_ERROR], refused=True)
 
     def _take(self) -> subprocess.Popen[bytes]:
         """Return an idle process, or start one."""

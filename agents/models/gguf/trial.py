@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Final
 
 from longspan.agents.base import AgentError, InputError
-from longspan.agents.models.gguf.library import build, library, load, read_context
+from longspan.agents.models.gguf.chat_prompts import Prompts
+from longspan.agents.models.gguf.library import build_identity, load_library, load_model, read_context
 from longspan.agents.models.gguf.model import Model, Settings
-from longspan.agents.models.gguf.prompts import Prompts
 from longspan.agents.models.gguf.vocabulary import Vocabulary
-from longspan.agents.outside.protocol import printable
+from longspan.agents.outside.protocol import make_printable
 from longspan.simulator.base import cache
 
-__all__ = ["main", "processor", "try_out"]
+__all__ = ["main", "processor_identity", "try_out"]
 
 RUN: Final = "from longspan.agents.models.gguf.trial import main; main()"
 
@@ -64,11 +64,11 @@ def try_out(path: Path, template: str | None = None, settings: Settings | None =
     Without `settings`, it is an embedding model, which needs no template. Loading and computing with the weights is tried once for each
     combination of file, settings, build of llama.cpp and processor.
     """
-    library()
+    load_library()
     state = path.stat()
-    tried = ["gguf", str(path), state.st_mtime_ns, state.st_size, settings, build(), processor()]
+    tried = ["gguf", str(path), state.st_mtime_ns, state.st_size, settings, build_identity(), processor_identity()]
     name = f"gguf-{sha256(json.dumps(tried).encode()).hexdigest()[:40]}"
-    weights = cache.read(name) is None
+    weights = cache.read_cached(name) is None
     request = {"path": str(path), "template": template, "settings": settings and settings._asdict(), "weights": weights}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     code, told, errors = _run([sys.executable, "-P", "-c", RUN], environment, json.dumps(request).encode())
@@ -80,7 +80,7 @@ def try_out(path: Path, template: str | None = None, settings: Settings | None =
     if code and stage != DONE:
         raise InputError(_death(code, "loads its weights" if stage == LOADING else "computes the first tokens with its weights", errors))
     if stage == DONE:
-        cache.write(name, b"")
+        cache.write_cached(name, b"")
 
 
 def _run(command: list[str], environment: Mapping[str, str], request: bytes) -> tuple[int, list[str], str]:
@@ -113,16 +113,16 @@ def _death(code: int, doing: str, errors: str) -> str:
         return f"llama.cpp is killed when it {doing}: memory is probably too short for it"
     lines = [line for line in errors.splitlines() if line.strip()]
     how = f"ends with {signal.Signals(-code).name if code < 0 else f'status {code}'}"
-    return f"llama.cpp {how} when it {doing}{f': {printable(lines[-1])}' if lines else ''}"
+    return f"llama.cpp {how} when it {doing}{f': {make_printable(lines[-1])}' if lines else ''}"
 
 
 def _portable() -> str:
     """Return CMake arguments for a build of llama.cpp with only the instructions that this processor certainly has."""
-    flags = set(processor().split())
+    flags = set(processor_identity().split())
     return '"' + " ".join(["-DGGML_NATIVE=OFF", *(f"-DGGML_{name}=ON" for flag, name in FEATURES.items() if flag in flags)]) + '"'
 
 
-def processor() -> str:
+def processor_identity() -> str:
     """Return an identity of this machine's processor, with its instructions if the system lists them."""
     try:
         known = dict(re.findall(r"^(model name|flags|Features)\s*: (.*)$", Path("/proc/cpuinfo").read_text("utf-8"), re.MULTILINE))
@@ -138,9 +138,9 @@ def main() -> None:
     """Run the trial described on standard input. The exit code and the printed lines are its result."""
     request = json.load(sys.stdin)
     path, settings = Path(request["path"]), request["settings"] and Settings(**request["settings"])
-    llama = library()
+    llama = load_library()
     try:
-        model = load(path, no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
+        model = load_model(path, no_alloc=True, load_mode=llama.LLAMA_LOAD_MODE_NONE)
         read_context(model)
         if settings is not None:
             Prompts(Vocabulary(model), request["template"])
@@ -166,8 +166,8 @@ def _answer(path: Path, settings: Settings) -> None:
 
 
 def _compute_vector(path: Path) -> None:
-    llama = library()
-    model = load(path)
+    llama = load_library()
+    model = load_model(path)
     print(COMPUTING, flush=True)
     params = llama.llama_context_default_params()
     params.n_ctx = params.n_batch = params.n_ubatch = min(CONTEXT, read_context(model))

@@ -7,7 +7,7 @@ from ctypes import create_string_buffer
 from typing import Any, final
 
 from longspan.agents.base import AgentError
-from longspan.agents.models.gguf.library import library
+from longspan.agents.models.gguf.library import load_library
 
 __all__ = ["Vocabulary"]
 
@@ -17,7 +17,7 @@ class Vocabulary:
     """The tokens of a model loaded by llama.cpp, and its chat template in Jinja, if any."""
 
     def __init__(self, model: Any) -> None:
-        self._llama = library()
+        self._llama = load_library()
         self.handle = self._llama.llama_model_get_vocab(model)
         template: bytes | None = self._llama.llama_model_chat_template(model, None)
         self.template = template.decode("utf-8", "replace") if template is not None else None
@@ -48,7 +48,7 @@ class Vocabulary:
         room = (self._llama.llama_token * (len(data) + 8))()
         count = self._llama.llama_tokenize(self.handle, data, len(data), room, len(room), special, not special)
         if count < 0:
-            raise AgentError(f"llama.cpp cannot tokenize a text of {len(text):,} characters")
+            raise AgentError(f"llama.cpp cannot tokenize {len(text):,} characters at a time")
         return list(room[:count])
 
     def text(self, tokens: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""How a history is delivered: told once, in the question's message, or woven into a long conversation. A file for each."""
+"""Ways to deliver a history: told once, inside the question's message, or woven into a long conversation. One file each."""
 
 from __future__ import annotations
 

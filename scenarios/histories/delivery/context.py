@@ -1,4 +1,4 @@
-"""Context: all of a history is in the question's message."""
+"""Context delivery: the question's message contains the whole history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["InContext"]
 
 @final
 class InContext(Delivery):
-    """A test for each question, of one message."""
+    """Makes a test of one message for each question."""
 
     def one(self, picked: PickedHistory, random: Random) -> Script:
         one = random.choice(picked.asked)

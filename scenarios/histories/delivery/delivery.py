@@ -1,4 +1,4 @@
-"""The interface of a delivery, which makes tests of a history and its questions."""
+"""The interface of a delivery, which makes tests from a history and its questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ DeliveryName = Literal["told", "context", "weave"]
 
 
 class Delivery(ABC):
-    """`tokens`: the length of made-up histories. `questions`: how many are asked about each history if no number is set; None for all."""
+    """Makes tests from a history.
+
+    `tokens`: length of generated histories. `questions`: default number of questions about each history, None for all.
+    """
 
     tokens: ClassVar[int] = 20_000
     questions: ClassVar[int | None] = None
@@ -27,7 +30,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def series(self, picked: PickedHistory, id: str) -> Iterator[tuple[str, Script]]:
-        """Yield all tests of a history, by their ids. `id` is the history's."""
+        """Yield all tests of a history with their ids. `id` is the history's."""
 
 
 def question_id(id: str, one: PickedQuestion) -> str:

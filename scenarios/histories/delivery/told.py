@@ -1,4 +1,4 @@
-"""Told: each turn of a history is told once, and each question is asked from the state at its end."""
+"""Told delivery: tell each turn of a history once, and ask each question from the state at its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ToldOnce"]
 
 @final
 class ToldOnce(Delivery):
-    """A test tells the history, and one for each question branches off it."""
+    """Makes one test that tells the history, and one for each question that branches off it."""
 
     def one(self, picked: PickedHistory, random: Random) -> Script:
         one = random.choice(picked.asked)

@@ -1,4 +1,4 @@
-"""Weave: a history's sessions are woven into a long conversation with other tests."""
+"""Weave delivery: a history's sessions are woven into a long conversation with other tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Woven"]
 
 @final
 class Woven(Delivery):
-    """One test of all sessions, each a segment, and of the questions together at the end."""
+    """Makes one test with a segment for each session and all questions at the end."""
 
     tokens: ClassVar[int] = 6_000
     questions: ClassVar[int | None] = 5
@@ -42,7 +42,7 @@ def _script(picked: PickedHistory) -> Script:
 
 
 def _about(history: History) -> str:
-    """Return the name of a history in questions about it."""
+    """Return the name that questions use for a history."""
     if not between_people(history):
         return "our earlier conversations, of which you were told"
     names = list(dict.fromkeys(turn.speaker for turn in history.turns))

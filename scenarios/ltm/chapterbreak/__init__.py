@@ -1,1 +1,1 @@
-"""The scenario `chapterbreak`: made-up novels or published chapters."""
+"""The `chapterbreak` scenario, with generated novels or published chapters."""

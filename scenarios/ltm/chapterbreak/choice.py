@@ -1,4 +1,4 @@
-"""Finds which of some numbered options a reply chooses."""
+"""Find which of several numbered options a reply chooses."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.grading.matching import normalised
-from longspan.simulator.grading.reading.layout import unstruck
+from longspan.simulator.base.words import normalise_text
+from longspan.simulator.reading.replies.layout import drop_struck
 
-__all__ = ["Choice", "chosen"]
+__all__ = ["Choice", "find_choice"]
 
 WINDOW: Final = 12
-"""Words considered before and after a number."""
+"""Number of words considered before and after a number."""
 HUGE: Final = 10**6
-"""The value used for any number of more than six digits."""
+"""Value of numbers with more than six digits."""
 
 CONCLUDED, LEADING, FAVOURED, NAMED, TENTATIVE, DENIED = range(6)
-"""How a reply speaks of an option, from the strongest: the answer is it; it comes first; fits; is named; seemed right; is wrong."""
+"""Stances of a reply on an option, strongest first: it is the answer, comes first, fits, is mentioned, seemed right, is wrong."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -67,7 +67,7 @@ _SEEMED = _set("glance sight tempted tempting torn considered initially original
 _SEEMING = {("first", "at"), ("thought", "first"), ("think", "might"), ("think", "could"), ("think", "may")}
 """Pairs of words, the later one first."""
 _OTHERS = _set("because since as while whereas although though other others rest remaining so therefore")
-"""After these words, a clause is about something other than the option."""
+"""Words after which a clause is about something other than the option."""
 _LEADS = _set(
     "okay ok sure well hmm yes certainly i i'd i'll would will think believe guess say choose pick select go with my the a it's it "
     "is must should be that that's answer choice correct right final true most likely probably definitely either : ( # > - | \n"
@@ -75,13 +75,13 @@ _LEADS = _set(
 _REASONS = _set("because since as . , : ; - \u2013 \u2014 ! ) | \n (") | {"\n"}
 _PAUSES = _set(", : ( ) - \u2013 \u2014 but yet and")
 _TURNS = _set("but yet however then though although")
-"""After these words, a sentence takes another turn."""
+"""Words after which a sentence changes direction."""
 _ENDS = _set(". ! ? ; \u2026") | {"\n"}
 
 
 @final
 class Choice(NamedTuple):
-    """The numbers that a reply gives as its answer: exactly one if it is decided."""
+    """The numbers that a reply gives as its answer. It is decided if there is exactly one."""
 
     numbers: tuple[float, ...]
 
@@ -91,13 +91,13 @@ class _Mention(NamedTuple):
     at: int
 
 
-def chosen(reply: str) -> Choice:
+def find_choice(reply: str) -> Choice:
     """Return the numbers that `reply` chooses.
 
-    These are the numbers concluded to be the answer ("the true one is 3", "I choose option 3"); without any, the number that the reply
-    begins with; without that, those said to fit; then those that are only named; then those that seemed right for a while ("at first I took
-    it for 3"). Numbers that are denied or found at fault ("3 contradicts page 2") are never chosen, and words before the reply corrects
-    itself ("wait") count only if nothing is chosen afterwards. Never raises; takes time linear in the length of the reply.
+    These are the numbers declared to be the answer ("the true one is 3", "I choose option 3"). Failing that, in order of preference: the
+    number at the beginning of the reply, numbers said to fit, numbers merely mentioned, and numbers that seemed right for a while ("at
+    first I took it for 3"). Numbers that are denied or found at fault ("3 contradicts page 2") are never chosen. Words before a
+    correction ("wait") count only if nothing is chosen after it. Never raises; runs in time linear in the length of the reply.
     """
     words = _words(reply)
     mentions = [_Mention(value, at) for at, value in enumerate(map(_value, words)) if value is not None and _names_option(words, at)]
@@ -106,7 +106,7 @@ def chosen(reply: str) -> Choice:
         stances += zip(_stances(words, group), group, strict=True)
     if stances and _closes(words, stances[-1][1].at):
         stances[-1] = (CONCLUDED, stances[-1][1])
-    leading = set(_leading(words, mentions))
+    leading = set(_leading_mentions(words, mentions))
     stances = [(LEADING if mention in leading and FAVOURED <= stance <= NAMED else stance, mention) for stance, mention in stances]
     denied = {mention.value for stance, mention in stances if stance == DENIED}
     standing = [(stance, mention) for stance, mention in stances if stance != DENIED]
@@ -119,7 +119,7 @@ def chosen(reply: str) -> Choice:
 
 def _words(reply: str) -> list[str]:
     """Return the reply's words, numbers and punctuation marks, without markup."""
-    text = normalised(_ROMAN.sub(_arabic, unstruck(reply)))
+    text = normalise_text(_ROMAN.sub(_arabic, drop_struck(reply)))
     text = text.replace("\u2019", "'").replace("\ufe0f", "").replace("\u20e3", "").replace("...", " \u2026 ")
     return [word.casefold() for word in _TOKENS.findall(re.sub(r"[*_`~\"\u201c\u201d{}\[\]]", "", text).strip())]
 
@@ -147,8 +147,8 @@ def _names_option(words: Sequence[str], at: int) -> bool:
     if follows in _COUNTED or (word in _ORDINALS and follows in _ELSEWHERE) or first in ("of", "/"):
         return False
     if follows == "of" and not numbered and word in _CARDINALS and after[1:2] != ["these"]:
-        return False  # so many of them
-    if _ELSEWHERE & set(_skipped(before, _LIST | {"number"}, numbers=True)[:1]):
+        return False  # a quantity, such as "two of them"
+    if _ELSEWHERE & set(_skip_words(before, _LIST | {"number"}, numbers=True)[:1]):
         return False
     if word in ("one", "first", "second"):
         ordinal = word != "one" and first == "the" and follows in (_BEING | {"it"})
@@ -157,7 +157,7 @@ def _names_option(words: Sequence[str], at: int) -> bool:
 
 
 def _alone(before: Sequence[str], after: Sequence[str], word: str) -> bool:
-    """Return whether "one" or an ordinal is by itself, or in "the first" or "the first one"."""
+    """Return whether "one" or an ordinal stands alone, or in "the first" or "the first one"."""
     if word != "one" and after[:1] == ["one"]:
         return True
     begins = all(other in _LEADS | _LINKS for other in before)
@@ -165,7 +165,7 @@ def _alone(before: Sequence[str], after: Sequence[str], word: str) -> bool:
 
 
 def _groups(words: Sequence[str], mentions: Sequence[_Mention]) -> Iterator[list[_Mention]]:
-    """Yield the mentions in groups that are joined by "or", "and", a comma and the like."""
+    """Yield the mentions in groups joined by "or", "and", a comma and the like."""
     group: list[_Mention] = []
     for mention in mentions:
         if group and not all(word in _JOINS | _OPTION for word in words[group[-1].at + 1 : mention.at][:WINDOW]):
@@ -177,9 +177,8 @@ def _groups(words: Sequence[str], mentions: Sequence[_Mention]) -> Iterator[list
 
 
 def _stances(words: Sequence[str], group: Sequence[_Mention]) -> list[int]:
-    """Return the verdict on each option of a group. It applies to all of them, but "is wrong" after a list applies to the last one
-    alone.
-    """
+    """Return the stance on each option of a group. It applies to all of them, except that "is wrong" after a list applies only to the
+    last."""
     before, after = _window(words, group[0].at, -1), _after(words, group[-1].at)
     stance = _stance(before, after)
     joined = words[group[-2].at + 1 : group[-1].at] if len(group) > 1 else []
@@ -189,7 +188,7 @@ def _stances(words: Sequence[str], group: Sequence[_Mention]) -> list[int]:
 
 
 def _stance(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return how a reply speaks of a number, given the words of its sentence before it (nearest first) and after it."""
+    """Return the stance on a number, given the words of its sentence before it (nearest first) and after it."""
     links = list(takewhile((_LINKS | _OPTION).__contains__, before))
     cause = before[len(links)] if len(links) < len(before) else ""
     clause = [word for word in takewhile(lambda word: word not in _PAUSES, _verdict(after)[:7]) if word not in _OPTION]
@@ -219,13 +218,13 @@ def _answers(links: Sequence[str], cause: str) -> bool:
 
 
 def _verdict(after: Sequence[str]) -> list[str]:
-    """Return the words that pass a verdict on a number: up to where its sentence turns to something else."""
+    """Return the words that judge a number, up to where its sentence changes the subject."""
     marks = sum(1 for _ in takewhile(_set(". : ) | - \u2013 \u2014").__contains__, after))
     return list(takewhile(lambda word: word not in _OTHERS, after[marks:]))
 
 
 def _polarity(words: Sequence[str]) -> int:
-    """Return -1 if words find a fault, 1 if they find none or a merit, 0 if they do neither. "Does not contradict" is a merit."""
+    """Return -1 for words that find a fault, 1 for words that find none or a merit, otherwise 0. "Does not contradict" is a merit."""
     faults = [at for at, word in enumerate(words) if word in _FAULTS]
     merits = [at for at, word in enumerate(words) if word in _MERITS]
     negated = [at for at, word in enumerate(words) if word in _NEGATORS and words[at + 1 : at + 2] not in ([","], ["."])]
@@ -236,8 +235,8 @@ def _polarity(words: Sequence[str]) -> int:
     return -1 if words[:1] == ["no"] else 0
 
 
-def _leading(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mention]:
-    """Return the number that the reply begins with, and those joined to it by "or", "and" or a comma."""
+def _leading_mentions(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mention]:
+    """Return the number at the beginning of the reply, and those joined to it by "or", "and" or a comma."""
     if not mentions or not all(word in _LEADS | _OPTION for word in words[: mentions[0].at]):
         return []
     leading = [mentions[0]]
@@ -250,13 +249,13 @@ def _leading(words: Sequence[str], mentions: Sequence[_Mention]) -> list[_Mentio
 
 
 def _closes(words: Sequence[str], at: int) -> bool:
-    """Return whether the number at `at` is all that the last sentence of a reply says."""
+    """Return whether a reply's last sentence consists of the number at `at` only."""
     before = _window(words, at, -1)
     return all(word in _REASONS for word in words[at + 1 :]) and all(word in _LEADS | _OPTION for word in before) and len(before) < at - 1
 
 
 def _correction(words: Sequence[str]) -> int:
-    """Return where the reply corrects itself for the last time; -1 if it never does."""
+    """Return the position of the reply's last self-correction, or -1."""
     for at in range(len(words) - 1, -1, -1):
         if words[at] in ("wait", "oops", "correction", "scratch") or (words[at] == "no" and _retracts(words, at)):
             return at
@@ -264,7 +263,7 @@ def _correction(words: Sequence[str]) -> int:
 
 
 def _retracts(words: Sequence[str], at: int) -> bool:
-    """Return whether a "no" takes back the words before it: "3? No, 4.", but not "No. 4" or, in a list, "3. No"."""
+    """Return whether a "no" retracts the words before it: "3? No, 4.", but not "No. 4" or, in a list, "3. No"."""
     item = at < 3 or words[at - 3] == "\n"
     return (words[at + 1 : at + 2] in ([","], [":"]) and words[at - 1 : at] in (["?"], ["."], ["\u2026"]) and not item) or (
         at >= 2 and words[at - 1] == "?" and words[at + 1 : at + 2] in ([","], [":"])
@@ -272,7 +271,7 @@ def _retracts(words: Sequence[str], at: int) -> bool:
 
 
 def _after(words: Sequence[str], at: int) -> list[str]:
-    """Return the words of the sentence after the one at `at`, up to the next number that stands for an option or begins an item."""
+    """Return the words of the sentence after the one at `at`, up to the next number that is an option or begins a list item."""
     return list(takewhile(lambda word: _value(word) is None or word in ("one", "first", "second"), _window(words, at, 1)))
 
 
@@ -286,8 +285,8 @@ def _window(words: Sequence[str], at: int, step: int) -> list[str]:
     return nearby
 
 
-def _skipped(words: Sequence[str], skip: frozenset[str], *, numbers: bool = False) -> list[str]:
-    """Return `words` from the first that is not in `skip` (nor, with `numbers`, a number)."""
+def _skip_words(words: Sequence[str], skip: frozenset[str], *, numbers: bool = False) -> list[str]:
+    """Return `words` from the first one that is not in `skip`. With `numbers`, numbers are skipped too."""
     for at, word in enumerate(words):
         if word not in skip and not (numbers and _value(word) is not None):
             return list(words[at:])

@@ -1,9 +1,9 @@
-"""Novels for the ChapterBreak test: pages of a story, and six openings of its next chapter. One opening is true.
+"""Generate novels for the ChapterBreak test: pages of a story, and six openings of its next chapter, one of them true.
 
-A novel states eighteen facts about its people and their town. Each fact has a foil: another value of the same kind,
-stated as often and in the same words, but of somebody else, or of the same person earlier. Each opening mentions three
-facts, and no two openings mention the same one. In five of them one fact has its foil's value. So neither the openings
-alone nor counts of words give the true one away: only a reader of the pages can know it.
+A novel states eighteen facts about its people and their town. Each fact has a foil: another value of the same kind, stated equally often
+in the same words, but about another person, or about the same person earlier. Each opening mentions three facts, and no two openings
+mention the same one. In five of them, one fact has its foil's value. So neither the openings alone nor word counts reveal the true one:
+only a reader of the pages can know it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
-from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.pages import about, paged
+from longspan.scenarios.shared.paging import cut_pages, estimate_tokens
+from longspan.scenarios.shared.word_lists import load_words
 
-__all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write"]
+__all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write_novel"]
 
 OPENINGS: Final = 6
 CLAIMS: Final = 3
-"""How many facts each opening mentions."""
+"""Number of facts that each opening mentions."""
 SCENE_TOKENS: Final = 400
-"""The approximate length of a scene."""
+"""Approximate length of a scene."""
 SENTENCE_TOKENS: Final = 19
-"""The approximate length of a sentence that states no fact."""
+"""Approximate length of a sentence that states no fact."""
 SCENES_PER_CHAPTER: Final = 3
 
 MOVABLE: Final = frozenset({"injury", "keepsake", "lodging", "promise", "hiding", "hat", "destination", "date"})
-"""Kinds of facts that can change, so that the earlier value is the foil."""
+"""Kinds of facts that can change, so that the foil is the earlier value."""
 PERSONAL: Final = frozenset({"departed", "buried", "blame"})
-"""Kinds of facts whose value is a person who has no other role."""
+"""Kinds of facts whose value is a person without any other role."""
 
 
 @final
@@ -53,8 +53,8 @@ class Person:
 class Fact:
     """Something the pages state: `kind` of `who` is `value`.
 
-    The foil is stated of `other`, or of `who` before a change (`other` is None). `things`: what else the sentences name,
-    for `who` and for `other`.
+    The foil is stated about `other`, or about `who` before a change (`other` is None). `things`: additional slots of the sentences, for
+    `who` and for `other`.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class Opening:
 @final
 @dataclass(frozen=True, slots=True)
 class Novel:
-    """A story in pages, the openings of its next chapter, and the facts that both speak of."""
+    """A story in pages, the openings of its next chapter, and the facts that both mention."""
 
     pages: tuple[str, ...]
     openings: tuple[Opening, ...]
@@ -97,7 +97,7 @@ class Novel:
 
 
 class Beat(NamedTuple):
-    """A sentence that the story must have: its macro, and what fills it. `fact`: the fact whose value it states."""
+    """A sentence that the story must contain: its macro and slots. `fact`: the fact whose value it states."""
 
     macro: str
     slots: Mapping[str, str]
@@ -105,13 +105,13 @@ class Beat(NamedTuple):
     fact: Fact | None = None
 
 
-def write(random: Random, tokens: int) -> Novel:
-    """Write a novel of about `tokens` tokens, in pages of 600 to 900, and the openings of its next chapter."""
+def write_novel(random: Random, tokens: int) -> Novel:
+    """Generate a novel of about `tokens` tokens, in pages of 600 to 900 tokens, with openings of its next chapter."""
     cast = _cast(random)
-    setting = random.choice(words("novel")["settings"])
+    setting = random.choice(load_words("novel")["settings"])
     facts = _facts(random, setting, cast)
     prose = _Prose(random, setting, cast.company)
-    pages = paged("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
+    pages = cut_pages("\n\n".join(_Story(random, prose, _beats(random, facts)).chapters(tokens)), 750)
     return Novel(tuple(pages), _openings(random, prose, facts), tuple(facts))
 
 
@@ -124,8 +124,8 @@ class _Cast(NamedTuple):
 
 
 def _cast(random: Random) -> _Cast:
-    """Draw twelve people who appear throughout, and six who are only said to have left, died or done wrong."""
-    lists = words("novel")
+    """Draw twelve people who appear throughout, and six who are only reported to have left, died or done wrong."""
+    lists = load_words("novel")
     surnames = Deck(random, lists["surnames"])
     women = [Person(name, surnames.deal(), True) for name in random.sample(lists["women"], 9)]
     men = [Person(name, surnames.deal(), False) for name in random.sample(lists["men"], 9)]
@@ -133,7 +133,7 @@ def _cast(random: Random) -> _Cast:
 
 
 def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact]:
-    lists = words("novel")
+    lists = load_words("novel")
     company = Deck(random, cast.company)
     others = iter(cast.others)
     facts = []
@@ -159,7 +159,7 @@ def _facts(random: Random, setting: Mapping[str, Any], cast: _Cast) -> list[Fact
 
 
 def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str, str]:
-    """Return the values that fill a sentence about a fact. The pronouns fit the person it is about."""
+    """Return the values that fill a sentence about a fact. The pronouns agree with the person it is about."""
     person = value if isinstance(value, Person) else who
     text = value.name if isinstance(value, Person) else value
     return {
@@ -172,7 +172,7 @@ def _slots(who: Person | str, value: Person | str, thing: str = "") -> dict[str,
 
 
 def _beats(random: Random, facts: Sequence[Fact]) -> list[Beat]:
-    """Return the sentences that state the facts and foils, in an order that puts each change after the thing it changes."""
+    """Return the sentences that state the facts and foils, ordered so that each change follows the statement that it changes."""
     timed: list[tuple[float, int, Beat]] = []
     for chain in (chain for fact in facts for chain in _chains(random, fact)):
         times = sorted(random.random() for _ in chain)
@@ -210,10 +210,10 @@ VOCABULARY: Final = ("smell", "sound", "object", "manner", "tone", "task", "subj
 
 @final
 class _Prose:
-    """Writes sentences without repeating any. Keeps the sentence that stated each fact."""
+    """Writes sentences without repeating any, and keeps the sentence that stated each fact."""
 
     def __init__(self, random: Random, setting: Mapping[str, Any], company: Sequence[Person]) -> None:
-        lists = words("novel")
+        lists = load_words("novel")
         self._wording = Wording("novel")
         self._random = random
         self._lines: dict[str, Deck[str]] = {}
@@ -231,11 +231,12 @@ class _Prose:
         return self.say(self._fillers.deal(), slots)
 
     def say(self, macro: str, slots: Mapping[str, str]) -> str:
-        """Return one of the macro's lines, filled in. A sentence already used is replaced by another or by other words."""
+        """Return one of the macro's lines, filled in. If its sentences were used before, draw again."""
         if macro not in self._lines:
             self._lines[macro] = Deck(self._random, self._wording.all(macro))
+        # Bounded, because a very long novel may use up all sentences; then one repeats.
         for _ in range(200):
-            text = self._filled(self._lines[macro].deal(), slots)
+            text = self._fill(self._lines[macro].deal(), slots)
             sentences = {sentence.strip() for sentence in _SENTENCE.findall(text)}
             if not sentences & self._said:
                 break
@@ -251,7 +252,7 @@ class _Prose:
     def introduce(self, person: Person) -> str:
         return self.say("introduce", {"full": f"{person.name} {person.surname}", "role": self._roles.deal()})
 
-    def _filled(self, line: str, slots: Mapping[str, str]) -> str:
+    def _fill(self, line: str, slots: Mapping[str, str]) -> str:
         def word(match: re.Match[str]) -> str:
             name = match[1]
             if name in slots:
@@ -277,7 +278,7 @@ _FILLERS: Final = ("gesture", "talk", "thought", "gossip", "sense")
 @final
 @dataclass(slots=True)
 class _Story:
-    """Distributes the beats over scenes and fills these with what people say and do."""
+    """Distributes the beats over scenes, and fills these with what people say and do."""
 
     random: Random
     prose: _Prose
@@ -295,7 +296,7 @@ class _Story:
             if number % SCENES_PER_CHAPTER == 0:
                 scene[0] = f"Chapter {_ordinal(number // SCENES_PER_CHAPTER)}\n{scene[0]}"
             paragraphs += scene
-            size += sum(map(about, scene))
+            size += sum(map(estimate_tokens, scene))
         return paragraphs
 
     def scene(self, beats: Sequence[Beat], tokens: float) -> list[str]:
@@ -305,13 +306,13 @@ class _Story:
         told = [[self.prose.tell(beat)] for beat in beats]
         paragraphs = [[says("scene", slots), says("sense", slots)], [says("arrive", slots)], *told]
         closing = says("close", slots)
-        left = tokens - about(closing) - sum(about(sentence) for paragraph in paragraphs for sentence in paragraph)
+        left = tokens - estimate_tokens(closing) - sum(estimate_tokens(sentence) for paragraph in paragraphs for sentence in paragraph)
         for _ in range(round(left / SENTENCE_TOKENS)):
             self._extend(paragraphs, told, slots)
         return [" ".join(paragraph) for paragraph in [*paragraphs, [closing]]]
 
     def _company(self, beats: Sequence[Beat]) -> dict[str, str]:
-        """Return the slots for the scene's place and two people, if possible one that a fact is about."""
+        """Return the slots for the scene's place and two people, if possible one whom a fact is about."""
         about_whom = [beat.who for beat in beats if beat.who is not None]
         a = about_whom[0] if about_whom else self.random.choice(self.prose.company)
         b = self.random.choice([person for person in self.prose.company if person != a])
@@ -338,7 +339,7 @@ def _ordinal(number: int) -> str:
 
 
 def _openings(random: Random, prose: _Prose, facts: Sequence[Fact]) -> tuple[Opening, ...]:
-    """Return six openings. Which one is true is drawn, and so is the false fact of the others."""
+    """Return six openings. The true one is drawn at random, and so is the false fact in each of the others."""
     right = random.randrange(OPENINGS)
     shuffled = random.sample(facts, len(facts))
     openings = []

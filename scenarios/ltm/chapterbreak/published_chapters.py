@@ -1,8 +1,8 @@
-"""Reads ChapterBreak as its authors published it (Sun et al., 2022): JSON, or JSON compressed with zstd.
+"""Read ChapterBreak as published (Sun et al., 2022): JSON, or JSON compressed with zstd.
 
-At the top level are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples. An example is a dictionary of `ctx`
-(the text before a chapter break), `pos` (the beginning of the next chapter) and `negs` (five beginnings of other chapters). The levels of
-splits and works are optional.
+At the top level are splits ("pg19", "ao3"), each a dictionary from a work's id to a list of examples. An example is a dictionary of
+`ctx` (the text before a chapter break), `pos` (the beginning of the next chapter) and `negs` (five beginnings of other chapters). The
+levels of splits and works are optional.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.files.reading import MAX_BYTES, parse_json, read_packed, stamp
+from longspan.simulator.base.files.file_io import MAX_BYTES, file_stamp, parse_json, read_packed
 
-__all__ = ["Example", "examples"]
+__all__ = ["Example", "read_examples"]
 
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
-"""The first bytes of a zstd frame."""
+"""The magic bytes of a zstd frame."""
 NEGATIVES: Final = 5
-"""How many beginnings of other chapters an example has."""
+"""Number of beginnings of other chapters in an example."""
 REMEDY: Final = "give chapterbreak's data as JSON or as JSON in zst"
 MAX_DEPTH: Final = 4
-"""How deeply an example may be nested, in splits, works and lists."""
+"""Maximum nesting of an example in splits, works and lists."""
 
 
 @final
@@ -36,18 +36,18 @@ class Example(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def examples(path: Path) -> tuple[Example, ...]:
-    """Return the file's examples, in its order. A file is read once as long as it does not change.
+def read_examples(path: Path) -> tuple[Example, ...]:
+    """Return the file's examples, in order. The file is reread only if it changes.
 
-    Examples with a blank text are left out. Raises InputError for a file that cannot be read, holds anything that is not
-    an example, or has no example without a blank text.
+    Examples with a blank text are skipped. Raises InputError if the file is unreadable, contains anything other than examples, or has
+    only examples with a blank text.
     """
-    return _load(path, stamp(path, REMEDY))
+    return _load(path, file_stamp(path, REMEDY))
 
 
 @lru_cache(maxsize=1)
 def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
-    found = tuple(_examples(_parsed(path), path, "", MAX_DEPTH))
+    found = tuple(_examples(_parse_file(path), path, "", MAX_DEPTH))
     if not found:
         raise InputError(f'{path}: no examples found: expected {{"pg19": {{WORK: [{{"ctx": ..., "pos": ..., "negs": [...]}}, ...]}}}}')
     usable = tuple(example for example in found if all(text.strip() for text in (example.context, example.right, *example.wrong)))
@@ -56,14 +56,14 @@ def _load(path: Path, changed: tuple[int, int]) -> tuple[Example, ...]:
     return usable
 
 
-def _parsed(path: Path) -> Any:
+def _parse_file(path: Path) -> Any:
     content = read_packed(path, MAX_BYTES, REMEDY)
     if content.startswith(ZSTD) or path.suffix in (".zst", ".zstd"):
-        content = _unpacked(content, path)
+        content = _decompress(content, path)
     return parse_json(content, str(path))
 
 
-def _unpacked(content: bytes, path: Path) -> bytes:
+def _decompress(content: bytes, path: Path) -> bytes:
     try:
         import zstandard
     except ImportError as error:
@@ -96,14 +96,14 @@ def _example(value: dict[str, Any], path: Path, where: str) -> Example:
     context, right, wrong = value["ctx"], value["pos"], value["negs"]
     for key, text in (("ctx", context), ("pos", right)):
         if not isinstance(text, str):
-            raise InputError(f"{path}: at {where or 'the top'}: {key!r} must be a text, got {_kind(text)}")
+            raise InputError(f"{path}: at {where or 'the top'}: {key!r} must be a string, got {_kind(text)}")
     if not isinstance(wrong, list) or len(wrong) != NEGATIVES or not all(isinstance(text, str) for text in wrong):
         got = f"{len(wrong)} values" if isinstance(wrong, list) else _kind(wrong)
-        raise InputError(f"{path}: at {where or 'the top'}: 'negs' must be a list of {NEGATIVES} texts, got {got}")
+        raise InputError(f"{path}: at {where or 'the top'}: 'negs' must be a list of {NEGATIVES} strings, got {got}")
     return Example(where, context, right, tuple(wrong))
 
 
 def _kind(value: Any) -> str:
     """Return the kind of a JSON value, for an error message."""
-    kinds = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")

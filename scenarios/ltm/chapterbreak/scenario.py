@@ -1,4 +1,4 @@
-"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): which opening of the next chapter is true to the pages of a book?"""
+"""ChapterBreak (GoodAI, section 3.2; Sun et al., 2022): which opening of the next chapter agrees with the pages of a book?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar, Final, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.chapterbreak.choice import chosen
-from longspan.scenarios.ltm.chapterbreak.novel import Novel, write
-from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, examples
+from longspan.scenarios.ltm.chapterbreak.choice import find_choice
+from longspan.scenarios.ltm.chapterbreak.novel import Novel, write_novel
+from longspan.scenarios.ltm.chapterbreak.published_chapters import Example, read_examples
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.digests import digest
-from longspan.scenarios.shared.pages import head, paged, tail
+from longspan.scenarios.shared.digests import hash_texts
+from longspan.scenarios.shared.paging import cut_pages, take_head, take_tail
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.sizes import Tokens
 from longspan.simulator.contract.graded_record import Grade, Record
@@ -24,18 +24,18 @@ from longspan.simulator.contract.script import Line, Script
 __all__ = ["ChapterBreak"]
 
 PAGE_TOKENS: Final = 750
-"""The approximate length of a page."""
+"""Approximate length of a page."""
 OPENING_TOKENS: Final = 150
-"""The approximate maximum length of an opening, without its heading."""
+"""Approximate maximum length of an opening, without its heading."""
 
 
 @final
 class ChapterBreak(Scenario):
-    """About `tokens` tokens of a book in pages, six openings of its next chapter, and the question which of them is true.
+    """Read about `tokens` tokens of a book in pages and six openings of its next chapter, and ask which opening is true.
 
-    Without `data` the book is made up, and five openings each contradict something else in the pages. With `data` an
-    example of the published data is used: the last pages of the context, and the beginnings of the openings. About 60% of
-    those cannot be solved (GoodAI, section 3.2); `samples` names the ones to use, such as "ao3/12653258/1".
+    Without `data` the book is generated, and each of five openings contradicts a different fact in the pages. With `data`, an example of
+    the published data is used: the last pages of the context, and the beginnings of the openings. About 60% of those examples are
+    unsolvable (GoodAI, section 3.2); `samples` selects the ones to use, such as "ao3/12653258/1".
     """
 
     name: ClassVar[str] = "chapterbreak"
@@ -43,22 +43,22 @@ class ChapterBreak(Scenario):
     topics: ClassVar[frozenset[str]] = frozenset({"book"})
     uninterrupted: ClassVar[bool] = True
     early: ClassVar[bool] = False
-    """A book is read without interruption."""
+    """The pages are read in one piece."""
 
     tokens: Annotated[Tokens, Field(ge=3000, le=32_000)] = 8000
     data: Path | None = None
     samples: tuple[str, ...] = ()
 
     def make(self, random: Random) -> Script:
-        """Raises InputError for data that cannot be read."""
+        """Make a test. Raises InputError for unreadable data."""
         wording, recorded = Wording(self.name), None
         if self.data is None:
-            pages, openings, facts = _made_up(write(random, self.tokens))
+            pages, openings, facts = _cut_made_up(write_novel(random, self.tokens))
             question = wording.say(random, "question", openings=len(openings))
         else:
             example = _sample(random, self.data, self.samples)
-            pages, openings, facts = _published(random, example, self.tokens)
-            recorded = digest([example.context])
+            pages, openings, facts = _cut_published(random, example, self.tokens)
+            recorded = hash_texts([example.context])
             question = wording.say(random, "question_published", openings=len(openings))
         lines = [Line(wording.say(random, "intro", pages=len(pages), openings=len(openings)), needle=False)]
         for number, page in enumerate(pages, 1):
@@ -78,11 +78,11 @@ class ChapterBreak(Scenario):
         return str(Random(message).randint(1, int(asked["openings"]))) if asked else None
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        named = chosen(record.answer.reply).numbers
+        named = find_choice(record.answer.reply).numbers
         right = named == (facts["answer"],)
         return Grade(
             score=float(right),
-            reason=f"expected opening {facts['answer']}, the reply chooses {_given(named)}{_why(facts, named)}",
+            reason=f"expected opening {facts['answer']}, the reply chooses {_format_given(named)}{_why(facts, named)}",
             turns=(record.answer.turn,),
         )
 
@@ -91,8 +91,8 @@ _Parts = tuple[Sequence[str], Sequence[str], dict[str, Any]]
 """Pages, openings and facts."""
 
 
-def _made_up(novel: Novel) -> _Parts:
-    """Return a novel's parts. `facts` has, for each false opening, its false claim and the version of the pages."""
+def _cut_made_up(novel: Novel) -> _Parts:
+    """Return a novel's parts. `facts` contains, for each false opening, its false claim and the pages' version."""
     answer = 1 + next(at for at, opening in enumerate(novel.openings) if opening.true)
     false = {
         str(number): {"says": claim.says, "told": claim.told, "page": _page(novel, claim.told)}
@@ -105,20 +105,20 @@ def _made_up(novel: Novel) -> _Parts:
 
 
 def _page(novel: Novel, told: str) -> int:
-    """Return the number of the page that has the sentence."""
+    """Return the number of the page that contains the sentence."""
     return 1 + next(at for at, page in enumerate(novel.pages) if told in page)
 
 
-def _published(random: Random, example: Example, tokens: int) -> _Parts:
+def _cut_published(random: Random, example: Example, tokens: int) -> _Parts:
     openings = [example.right, *example.wrong]
     order = random.sample(range(len(openings)), len(openings))
     facts = {"answer": 1 + order.index(0), "openings": len(openings), "source": example.where}
-    return paged(tail(example.context, tokens), PAGE_TOKENS), [head(openings[at], OPENING_TOKENS) for at in order], facts
+    return cut_pages(take_tail(example.context, tokens), PAGE_TOKENS), [take_head(openings[at], OPENING_TOKENS) for at in order], facts
 
 
 def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
-    """Draw one of the file's examples, or of those named by `samples`."""
-    candidates = examples(data)
+    """Draw one of the file's examples, or of those in `samples`."""
+    candidates = read_examples(data)
     if samples:
         known = {example.where: example for example in candidates}
         for sample in samples:
@@ -128,11 +128,11 @@ def _sample(random: Random, data: Path, samples: Sequence[str]) -> Example:
     return random.choice(candidates)
 
 
-def _given(named: Sequence[float]) -> str:
+def _format_given(named: Sequence[float]) -> str:
     return " and ".join(f"{number:g}" for number in named[:6]) or "no number"
 
 
 def _why(facts: Mapping[str, Any], named: Sequence[float]) -> str:
-    """Return the false statements in the chosen opening."""
+    """Return the false statement in the chosen opening, if there is one."""
     false = facts.get("false", {}).get(f"{named[0]:g}") if len(named) == 1 else None
     return f", which says {false['says']!r}, but page {false['page']} says {false['told']!r}" if false else ""

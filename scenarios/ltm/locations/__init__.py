@@ -1,1 +1,1 @@
-"""The scenario `locations`, and its reader of directions."""
+"""The `locations` scenario, with its parser for directions."""

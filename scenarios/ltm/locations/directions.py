@@ -1,7 +1,7 @@
-"""Reads free-text directions by rules: the legs that they describe, each with direction, distance and named places.
+"""Read free-text directions with rules: the legs that they describe, each with direction, distance and places.
 
-Numbers and directions are found as tokens, then paired so that the pairs are as close together as possible. The words before a place say
-whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` follows the legs.
+Numbers and directions are found as tokens, then paired so that the total distance between partners is minimal. The words before a place
+decide whether a leg begins or ends there. `longspan.scenarios.ltm.locations.routes` follows the legs.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
-from longspan.simulator.grading.matching import number
-from longspan.simulator.grading.reading.mentions import corrects
-from longspan.simulator.grading.reading.splitting import clauses
+from longspan.simulator.base.words import number
+from longspan.simulator.reading.replies.mentions import is_correction
+from longspan.simulator.reading.replies.splitting import split_clauses
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
 MAX_APART = 1000
-"""The most characters between a leg and a place that belongs to it."""
+"""Maximum number of characters between a leg and a place that belongs to it."""
 
 AT_ONCE = 30
-"""The most characters between something and its correction in mid-sentence."""
+"""Maximum number of characters between a value and its correction within a sentence."""
 
 AMENDED = 100
-"""The most characters of the correction of a step."""
+"""Maximum number of characters in the correction of a step."""
 NEAR = 6
-"""The most words that count, such as directions, distances and places, between a step and its correction."""
+"""Maximum number of tokens (directions, distances, places) between a step and its correction."""
 
 BEARINGS = dict(zip("north northeast east southeast south southwest west northwest".split(), range(0, 360, 45), strict=True))
 """Directions as degrees clockwise from north."""
@@ -40,11 +40,11 @@ BEARINGS = dict(zip("north northeast east southeast south southwest west northwe
 @final
 @dataclass(slots=True)
 class Leg:
-    """A stretch of the route as the reply describes it.
+    """A stretch of the route as described in the reply.
 
-    `bearing`: degrees clockwise from north or, if `turn`, from the direction one faces. `distance`: in the question's unit;
-    None if the text gives none or (`unclear`) several. `begin`, `end`: where in the text it is. `origin`, `place`: where the
-    leg begins and ends, if named.
+    `bearing`: degrees clockwise from north or, if `turn`, from the direction of travel. `distance`: in the question's unit; None if the
+    text gives none or (`unclear`) several. `begin`, `end`: position in the text. `origin`, `place`: where the leg begins and ends, if
+    named.
     """
 
     bearing: float
@@ -58,33 +58,34 @@ class Leg:
     firm: int = 0
     """How certain it is that the leg ends at `place`; see `_PENDING` and the like."""
     described: bool = False
-    """Whether it describes where something is ("3 km west of A") instead of a move."""
+    """Whether the leg describes a location ("3 km west of A") instead of a move."""
     joined: bool = False
-    """Whether it is the second half of "2 km west and 3 km north of A", and so belongs to the previous leg."""
+    """Whether the leg is the second half of "2 km west and 3 km north of A", and so belongs to the previous leg."""
     aside: bool = False
-    """Whether it is from a sentence about the whole route ("overall you end up 2 km west")."""
+    """Whether the leg is from a sentence about the whole route ("overall you end up 2 km west")."""
     restarts: bool = False
-    """Whether the text starts over with this leg: with another route, or the same one again."""
+    """Whether the text starts over with this leg, with another route or the same one again."""
     retracts: bool = False
     """Whether the text retracts an earlier statement with this leg."""
     more: bool = False
-    """Whether it is said to be a further leg ("another 2 km", "then")."""
+    """Whether the text marks it as a further leg ("another 2 km", "then")."""
     item: int = 0
-    """The number of list items before it."""
+    """Number of list items before it."""
     sentence: int = 0
-    """The number of sentences before it."""
+    """Number of sentences before it."""
 
 
 def read_legs(text: str, places: Sequence[str], unit: str = "km") -> list[Leg]:
-    """Return the legs that `text` describes, in order. `places`: the names it may use; the route begins at the first.
+    """Return the legs that `text` describes, in order.
 
-    `unit`: "km" or "miles", for distances without a unit. Never raises. Takes time linear in the text.
+    `places`: known names; the route begins at the first. `unit`: "km" or "miles", for distances without a unit. Never raises. Runs in
+    time linear in the text.
     """
     text = lay_out(text, unit)
     tokens = _tokens(text, places, unit)
-    legs = _paired(text, [token for token in _carried(text, tokens) if token.kind in ("distance", "direction", "turn")])
+    legs = _pair_tokens(text, [token for token in _carry_directions(text, tokens) if token.kind in ("distance", "direction", "turn")])
     _Annotator(text, tokens, legs, places[0]).run()
-    return _merged(legs)
+    return _merge_legs(legs)
 
 
 # ---- text -> tokens
@@ -101,7 +102,7 @@ class _Token(NamedTuple):
 
 
 def _cues(phrases: str) -> str:
-    """Return a pattern for any of the phrases as whole words. They are given one per line."""
+    """Return a pattern for any of the phrases as whole words. Phrases are given one per line."""
     return r"\b(?:" + "|".join(phrase.strip() for phrase in phrases.strip().splitlines()) + r")(?<=\w)\b"
 
 
@@ -188,7 +189,7 @@ _AMENDS = re.compile(
     r"|or rather|rather|(?:that|it) should (?:be|read|say))\b",
     re.IGNORECASE,
 )
-"""What corrects a step in its line."""
+"""Phrases that correct a step on the same line."""
 _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
@@ -204,8 +205,7 @@ def _tokens_pattern() -> re.Pattern[str]:
 def _matches(text: str, places: Sequence[str]) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the matches in `text` with their kinds, in order.
 
-    Of matches that begin at the same position a list item comes first, then one of the town's places, then the first of
-    _TOKENS.
+    If several begin at the same position, a list item takes precedence, then one of the town's places, then the first in _TOKENS.
     """
     named = "|".join(r"[\s-]+(?:the\s)?".join(map(re.escape, _parts(place))) for place in sorted(places, key=len, reverse=True))
     found_place = re.compile(rf"\b(?:{named}|(?P<home>{_HOME}))\b", re.IGNORECASE).search
@@ -232,7 +232,7 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
     names = {" ".join(_parts(place)): place for place in places}
     negated = [(match.start(), match.end()) for match in _NEGATED.finditer(text)]
     tokens: list[_Token] = []
-    weak: set[int] = set()  # lone letters and numbers: they count only next to a distance or a direction
+    weak: set[int] = set()  # lone letters and numbers, which count only next to a distance or a direction
     for kind, match in _matches(text, places):
         begin, end = match.span()
         if kind == "item":
@@ -246,28 +246,31 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
         else:
             if kind == "bare" or (kind == "letter" and end == begin + 1):
                 weak.add(len(tokens))
-            tokens += _measured(match, kind, unit)
+            tokens += _tokens_of_match(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    tokens = _without_conversions(text, _amended(text, _corrected(text, _without_stepping(text, tokens))))
+    tokens = _without_conversions(text, _amend_steps(text, _drop_corrected(text, _without_stepping(text, tokens))))
     return _without_totals(text, tokens)
 
 
-def _corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
-    """Return the tokens without those that the reply corrects at once: "3 km south, sorry, north"."""
+def _drop_corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+    """Return the tokens without those that the reply immediately corrects: "3 km south, sorry, north"."""
     kept: list[_Token] = []
     for token in tokens:
         before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
         last = before[-1] if before else None
         again = last and last.kind == token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE
-        if last and again and any(map(corrects, clauses(text[last.begin : token.end]))):
+        if last and again and any(map(is_correction, split_clauses(text[last.begin : token.end]))):
             kept = before[:-1]
         kept.append(token)
     return kept
 
 
-def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
-    """Return the tokens with the direction or the distance of a step as its line corrects it: "3 km south to the Mill - correction: north",
-    "2 km east (no: 3 km)". What corrects more than the step before it starts over instead."""
+def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
+    """Return the tokens, applying corrections of a step on its own line: "3 km south to the Mill - correction: north", "2 km east (no: 3
+    km)".
+
+    A correction that covers more than the preceding step is left alone; it starts the route over.
+    """
     kept = list(tokens)
     begins = [token.begin for token in tokens]
     for cue in _AMENDS.finditer(text):
@@ -288,7 +291,7 @@ def _amended(text: str, tokens: Sequence[_Token]) -> list[_Token]:
 
 
 def _measures_before(tokens: Sequence[_Token], first: int, line: int) -> Iterator[int]:
-    """Yield the numbers of the directions and distances before a correction, the nearest first, in its line and its step."""
+    """Yield the indices of directions and distances before a correction, nearest first, within its line and step."""
     for at in range(first - 1, max(-1, first - 1 - NEAR), -1):
         if tokens[at].begin < line or tokens[at].kind in ("item", "restart"):
             return
@@ -297,13 +300,14 @@ def _measures_before(tokens: Sequence[_Token], first: int, line: int) -> Iterato
 
 
 def _scope(text: str, cue: re.Match[str]) -> int:
-    """Return where a correction in brackets, or the line of another, ends."""
+    """Return where a correction ends: at the closing bracket, or at the end of the line."""
     end = text.find(")" if cue[0].startswith("(") else "\n", cue.end(), cue.end() + AMENDED)
     return end if end >= 0 else min(len(text), cue.end() + AMENDED)
 
 
 def _without_stepping(text: str, tokens: Sequence[_Token]) -> list[_Token]:
-    """Return the tokens without a "carry on" that goes on in the direction just named: "in a northerly direction and carry on for 2 km"."""
+    """Return the tokens without a "carry on" that continues in the direction just given: "in a northerly direction and carry on for 2
+    km"."""
     return [
         token
         for before, token in zip((None, *tokens), tokens, strict=False)
@@ -321,7 +325,7 @@ def _within(spans: Sequence[tuple[int, int]], at: int) -> bool:
     return before > 0 and at < spans[before - 1][1]
 
 
-def _measured(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
+def _tokens_of_match(match: re.Match[str], kind: str, unit: str) -> Iterator[_Token]:
     """Yield the distance, direction or turn of a match; two directions for an impossible one ("east west")."""
     begin, end = match.span()
     if kind in _TURNS:
@@ -359,7 +363,7 @@ def _amount(said: str) -> float:
 
 
 def _adjacent(text: str, tokens: list[_Token], k: int) -> bool:
-    """Return whether a lone letter or number is right next to its counterpart ("E 4", "4 to the east") and not by itself."""
+    """Return whether a lone letter or number is right next to its counterpart ("E 4", "4 to the east")."""
     counterparts = ("direction", "turn") if tokens[k].kind == "distance" else ("distance",)
     for a, b in ((k - 1, k), (k, k + 1)):
         if a >= 0 and b < len(tokens) and (tokens[a].kind in counterparts or tokens[b].kind in counterparts):
@@ -381,7 +385,7 @@ def _without_conversions(text: str, tokens: list[_Token]) -> list[_Token]:
 
 
 def _without_totals(text: str, tokens: list[_Token]) -> list[_Token]:
-    """Return the tokens without distances that are totals, or in a sentence that sums up and names no direction."""
+    """Return the tokens without distances that are totals, or that are in a sentence about totals without a direction."""
     sentences = _Sentences(text)
     sums = sentences.with_any(_TOTAL) - {sentences.at(token.begin) for token in tokens if token.kind == "direction"}
     measures = [token for token in tokens if token.kind == "distance"]
@@ -411,12 +415,12 @@ class _Sentences:
 # ---- tokens -> legs
 
 _UNPAIRED_COST = 15.0
-"""The cost of leaving a number or a direction unpaired. A pair costs the words and breaks between its two tokens."""
+"""Cost of leaving a number or a direction unpaired. A pair costs the words and breaks between its two tokens."""
 
 _STOP = re.compile(r"[.!?;](?=\s|$)|\b(?:then|next|finally|afterwards)\b|from there", re.IGNORECASE)
 
 
-def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
+def _pair_tokens(text: str, tokens: list[_Token]) -> list[Leg]:
     """Pair each distance with a neighbouring direction so that the total cost is minimal.
 
     An unpaired direction is a leg without a distance. An unpaired distance is not a leg.
@@ -445,9 +449,9 @@ def _paired(text: str, tokens: list[_Token]) -> list[Leg]:
 _GOES_ON = re.compile(r",|\band\b")
 
 
-def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
-    """Yield the tokens, with a direction again before each further distance to a place: "north 2 km (Mill), 1 km (Pier)"."""
-    way: _Token | None = None  # of the sentence, if it has no other
+def _carry_directions(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
+    """Yield the tokens, repeating the direction before each further distance to a place: "north 2 km (Mill), 1 km (Pier)"."""
+    way: _Token | None = None  # the direction of the current sentence, if it has only one
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         if token.kind in ("direction", "turn"):
             way = token if token.kind == "direction" else token._replace(value=0.0)
@@ -460,7 +464,7 @@ def _carried(text: str, tokens: Sequence[_Token]) -> Iterator[_Token]:
 
 
 def _pair_cost(text: str, a: _Token, b: _Token) -> float:
-    """Return the cost of the words, commas, sentences and steps between two tokens; infinite for two of a kind."""
+    """Return the cost of the words, commas, sentences and steps between two tokens; infinite for two of the same kind."""
     between = text[a.end : b.begin]
     if (a.kind == "distance") == (b.kind == "distance") or len(between) > 300:
         return float("inf")
@@ -522,7 +526,7 @@ class _Annotator:
         self.items, self.any_legs, self.restarts, self.retracts = 0, False, False, False
 
     def run(self) -> None:
-        roles = _chained(self.text, self.tokens)
+        roles = _chain_places(self.text, self.tokens)
         if stops := _between(self.tokens, self.legs, self.start):
             for leg, place in zip(self.legs, stops, strict=True):
                 leg.place, leg.more = place, True
@@ -555,7 +559,7 @@ class _Annotator:
         self.any_legs, self.restarts, self.retracts = True, False, False
 
     def _mark(self, token: _Token) -> None:
-        """Note a list item or a phrase that starts over. A list that counts from 1 after some legs starts over too."""
+        """Record a list item or a phrase that starts over. A list that counts from 1 after some legs starts over too."""
         self.items += token.kind == "item"
         self.retracts = self.retracts or token.kind == "retract"
         if self.any_legs and (token.kind != "item" or token.value == 1):
@@ -610,7 +614,7 @@ class _Annotator:
         return bool(_BREAK.search(self.text, near.end, max(near.end, token.begin)))
 
     def _anchor(self, leg: Leg, place: str) -> None:
-        """Note that `leg` is described relative to `place`, and so is the previous leg if they are joined by "and"."""
+        """Record that `leg` is described relative to `place`, and so is the previous leg if they are joined by "and"."""
         leg.described = True
         if leg.origin is not None and leg.place is None:  # "at the Mill, 2 km north of the Pier"
             leg.place, leg.origin = leg.origin, None
@@ -623,7 +627,7 @@ class _Annotator:
 
 
 def _between(tokens: Sequence[_Token], legs: Sequence[Leg], start: str) -> list[str]:
-    """Return the places at which legs end if each leg has a line of its own between two of them, from the first place on; else nothing."""
+    """Return the places where legs end if each leg is between two places, beginning with the first one; otherwise an empty list."""
     places = [token for token in tokens if token.kind == "place"]
     names = [token.place for token in places]
     if len(names) != len(legs) + 1 or names[0] != start or len(set(names)) < len(names):
@@ -632,8 +636,8 @@ def _between(tokens: Sequence[_Token], legs: Sequence[Leg], start: str) -> list[
     return names[1:] if apart and len(tokens) == len(names) + 2 * len(legs) and not any(leg.turn for leg in legs) else []
 
 
-def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
-    """Return the roles of places joined by "to" or arrows, by where they begin.
+def _chain_places(text: str, tokens: list[_Token]) -> dict[int, str]:
+    """Return the roles of places joined by "to" or arrows, by their positions.
 
     A pair is the "from" and "to" of a leg. The places of a longer chain, which is not a single leg, have the role "".
     """
@@ -655,8 +659,8 @@ def _chained(text: str, tokens: list[_Token]) -> dict[int, str]:
     return roles
 
 
-def _merged(legs: list[Leg]) -> list[Leg]:
-    """Return the legs, with a direction that is only announced ("Head east: 2 km east to the Mill") merged into its leg."""
+def _merge_legs(legs: list[Leg]) -> list[Leg]:
+    """Return the legs, merging a direction that is announced first ("Head east: 2 km east to the Mill") into its leg."""
     merged: list[Leg] = []
     for leg in legs:
         if not merged or not _one_leg(merged[-1], leg):

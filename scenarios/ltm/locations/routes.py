@@ -1,6 +1,6 @@
-"""Follows the legs of directions: the routes that a reply describes, their ends and the places on the way.
+"""Follow the legs of directions: the routes that a reply describes, their ends and the places on the way.
 
-A route that is described twice counts once. An alternative is a route of its own.
+A route that is described twice counts once. An alternative is a separate route.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, Leg
 
-__all__ = ["Point", "Route", "bearing_name", "routes", "settle", "vector"]
+__all__ = ["Point", "Route", "build_routes", "displacement", "name_bearing", "settle_route"]
 
 TOLERANCE = 0.25
-"""How far apart, in the unit of distance, two points may be and still count as one: room for rounded conversions."""
+"""Maximum distance between two points that count as one. It allows for rounded conversions."""
 
 MAX_ROUTES = 50
 MAX_LEGS = 500
-"""A reply with more routes or legs than this is not accepted as directions."""
+"""Replies with more routes or legs than this are not accepted as directions."""
 
 
 class Point(NamedTuple):
@@ -38,13 +38,13 @@ class Point(NamedTuple):
 HOME = Point(0.0, 0.0)
 
 
-def vector(bearing: float, distance: float) -> Point:
+def displacement(bearing: float, distance: float) -> Point:
     """Return the displacement of `distance` in the direction of `bearing`, in degrees clockwise from north."""
     angle = math.radians(bearing)
     return Point(distance * math.sin(angle), distance * math.cos(angle))
 
 
-def bearing_name(bearing: float) -> str:
+def name_bearing(bearing: float) -> str:
     """Return the name of the nearest of the eight directions."""
     return min(BEARINGS, key=lambda name: abs((BEARINGS[name] - bearing + 180) % 360 - 180))
 
@@ -52,7 +52,7 @@ def bearing_name(bearing: float) -> str:
 @final
 @dataclass(slots=True)
 class Route:
-    """A route that a reply describes: its points from HOME on, and the `problem` why it cannot be followed ("" if it can)."""
+    """A route that a reply describes: its points from HOME on, and the `problem` that prevents following it ("" if none)."""
 
     points: list[Point] = field(default_factory=lambda: [HOME])
     at: dict[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Route:
 
     @property
     def heading(self) -> float | None:
-        """The direction one faces at the end, in degrees clockwise from north; None before the first leg."""
+        """The direction of travel at the end, in degrees clockwise from north; None before the first leg."""
         if len(self.points) < 2:
             return None
         a, b = self.points[-2:]
@@ -76,7 +76,7 @@ class Route:
         return Route(self.points[: point + 1], {name: k for name, k in self.at.items() if k <= point}, self.problem if point else "")
 
     def begins(self, other: Route) -> bool:
-        """Return whether this route is the first part of `other` and not all of it."""
+        """Return whether this route is a proper beginning of `other`."""
         return len(self.points) < len(other.points) and all(a.near(b) for a, b in zip(self.points, other.points, strict=False))
 
     def ends_at(self, place: str) -> bool:
@@ -87,8 +87,8 @@ class Route:
         """Return whether the text says that a place is on the route, but not at that point."""
         return place in self.at and not self.points[self.at[place]].near(point)
 
-    def missed(self, points: Iterable[Point]) -> int | None:
-        """Return the number of the first of some points that no leg of the route ends at, in their order; None if there is none."""
+    def find_missed(self, points: Iterable[Point]) -> int | None:
+        """Return the index of the first point that no leg ends at, visiting them in order; None if all are reached."""
         at = 0
         for number, point in enumerate(points):
             found = next((k for k in range(at, len(self.points)) if self.points[k].near(point)), None)
@@ -98,8 +98,8 @@ class Route:
         return None
 
 
-def routes(legs: list[Leg], start: str) -> list[Route]:
-    """Return the routes that `legs` describe, in order; none if there are no legs, and one that has a problem if there are too many.
+def build_routes(legs: list[Leg], start: str) -> list[Route]:
+    """Return the routes that `legs` describe, in order; empty without legs, and a single one with a problem if there are too many legs.
 
     Sentences about the whole route ("overall, 2 km west") count only if there is nothing else.
     """
@@ -109,11 +109,11 @@ def routes(legs: list[Leg], start: str) -> list[Route]:
     return _Walk(start).follow(steps) or _Walk(start).follow(legs)
 
 
-def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
+def settle_route(described: list[Route], goal: str) -> tuple[Route | None, str]:
     """Return the one route that a reply describes, or None and the reason why there is not exactly one.
 
-    Routes that end at the same point agree. So does a route with one that it is the first part of, unless it is said to
-    end at the `goal`. A route that cannot be followed counts only if none can.
+    Routes with the same end agree. A route also agrees with one that it is the beginning of, unless the text says that it ends at the
+    `goal`. A route that cannot be followed counts only if none can.
     """
     if not described:
         return None, "gives no directions"
@@ -131,7 +131,7 @@ def settle(described: list[Route], goal: str) -> tuple[Route | None, str]:
 
 @final
 class _Walk:
-    """Follows legs, and starts another route wherever the text goes back to a place it has left."""
+    """Follows legs, and starts another route wherever the text returns to a place that it has left."""
 
     def __init__(self, start: str) -> None:
         self.start = start
@@ -166,7 +166,7 @@ class _Walk:
         self.turned = 0.0
 
     def _arrive_at_origin(self, leg: Leg) -> bool:
-        """Go to where the leg begins, if the text has been there. Return False for a leg that only describes where something is."""
+        """Go to the leg's origin, if the text has been there. Return False for a leg that only describes a location."""
         if leg.origin is None:
             return True
         route = self.route
@@ -195,9 +195,9 @@ class _Walk:
         bearing = (route.heading or 0.0) + self.turned + leg.bearing if leg.turn else leg.bearing
         self.turned = 0.0
         if leg.distance is None:
-            self._unmeasured(leg, bearing)
+            self._follow_unmeasured(leg, bearing)
             return
-        way = vector(bearing, leg.distance)
+        way = displacement(bearing, leg.distance)
         if self._restates(leg, way):
             if leg.place:
                 route.at.setdefault(leg.place, len(route.points) - 1)
@@ -212,19 +212,19 @@ class _Walk:
         if leg.place is not None and leg.place != self.start:
             route.at[leg.place] = len(route.points) - 1
 
-    def _unmeasured(self, leg: Leg, bearing: float) -> None:
+    def _follow_unmeasured(self, leg: Leg, bearing: float) -> None:
         """Follow a leg without a distance, which is possible if it leads to a place that the route has visited."""
         route = self.route
         if leg.unclear:
-            route.problem = route.problem or f"gives more than one distance for the leg {bearing_name(bearing)}"
+            route.problem = route.problem or f"gives more than one distance for the leg {name_bearing(bearing)}"
         elif leg.place is not None and leg.place in route.at:
             there = route.points[route.at[leg.place]]
             length = math.dist(there, route.end)
-            if length and route.end.plus(vector(bearing, length)).near(there):
+            if length and route.end.plus(displacement(bearing, length)).near(there):
                 route.points.append(there)
                 self.legs.append(leg)
         elif leg.place is not None:
-            route.problem = route.problem or f"gives no distance for the leg {bearing_name(bearing)} to the {leg.place}"
+            route.problem = route.problem or f"gives no distance for the leg {name_bearing(bearing)} to the {leg.place}"
 
     def _restates(self, leg: Leg, way: Point) -> bool:
         """Return whether the leg repeats the last one: "go 2 km east (2 km east) to the Mill"."""
@@ -236,7 +236,7 @@ class _Walk:
         return (leg.place is not None and leg.place == last.place) or (leg.item == last.item and not leg.more)
 
     def _starts_over(self, leg: Leg, way: Point) -> bool:
-        """Return whether the leg repeats the first one: to the same place, or after all places were only described."""
+        """Return whether the leg repeats the first one: to the same place, or after legs that only described locations."""
         if len(self.route.points) < 3 or not self.route.points[1].near(way):
             return False
         if leg.place is not None and self.route.at.get(leg.place) == 1:

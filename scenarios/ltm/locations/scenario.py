@@ -1,4 +1,4 @@
-"""Locations (GoodAI, section 3.2): a town is described place by place; how does one get from the first to the last?"""
+"""Locations (GoodAI, section 3.2): describe a town place by place, and ask for the way from the first to the last."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, ClassVar, final
 from pydantic import Field
 
 from longspan.scenarios.ltm.locations.directions import BEARINGS, read_legs
-from longspan.scenarios.ltm.locations.routes import HOME, Point, routes, settle, vector
+from longspan.scenarios.ltm.locations.routes import HOME, Point, build_routes, displacement, settle_route
 from longspan.scenarios.ltm.paper_rules import Rules
-from longspan.scenarios.ltm.similar import Similar, people, planted, with_asides
+from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, with_asides
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.contract.scenario import Scenario, Skill
@@ -23,28 +23,28 @@ from longspan.simulator.contract.script import Line, Script
 __all__ = ["Locations"]
 
 MAX_LEG = 4
-"""The longest leg between two places, in km."""
+"""Maximum distance between two consecutive places, in km."""
 LIKELY = 45
-"""Of towns with three legs or more, one in so many times the number of legs ends at the likeliest point, which is the nearest one.
-Measured over 20,000 towns of each size."""
+"""Of towns with at least three legs, a share of 1 / (LIKELY * legs) ends at the likeliest point, which is the nearest one. Measured over
+20,000 towns of each size."""
 
 FIRST = 16
 NEXT = 11
-"""How many legs a town may begin with, and about how many may follow another."""
+"""Number of possible first legs, and the approximate number of legs that can follow another."""
 
 _STEPS = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 
 
 SWAPPED = 2
-"""How many places a route must have elsewhere to be another."""
+"""Number of misplaced places that make a route a different one."""
 
 
 @final
 class Locations(Scenario):
-    """Each of `places` places is 1 to 4 km north, south, east or west of the one before; the route past all of them is asked for.
+    """Describe `places` places, each 1 to 4 km north, south, east or west of the one before; then ask for the route past all of them.
 
-    After the last place, `similar` legs between two of these places are told that are others in other people's towns.
+    After the last place, `similar` legs between two of these places are stated for other people's towns, where they differ.
     """
 
     name: ClassVar[str] = "locations"
@@ -57,9 +57,9 @@ class Locations(Scenario):
 
     def make(self, random: Random) -> Script:
         wording = Wording(self.name)
-        names = random.sample(words("locations"), self.places)
+        names = random.sample(load_words("locations"), self.places)
         legs = _walk(random, self.places - 1)
-        lines = [Line(wording.say(random, "first", place=names[0]), needle=False)]  # the question names that place too
+        lines = [Line(wording.say(random, "first", place=names[0]), needle=False)]  # no needle, because the question names the place too
         lines += [
             Line(wording.say(random, "next", place=place, before=before, way=way, distance=f"{km} km"))
             for (before, place), (way, km) in zip(pairwise(names), legs, strict=True)
@@ -68,9 +68,10 @@ class Locations(Scenario):
         lines.append(Line(question, ideal=_directions(names, legs), asks=True))
         facts: dict[str, Any] = {"places": names, "legs": [list(leg) for leg in legs], "unit": "km"}
         farewell = wording.say(random, "farewell")
+        # Drawn last, so that the rest of the test is the same with and without them.
         if self.similar:
             asides, facts["similar"] = [], []
-            for who in people(random, self.similar):
+            for who in draw_people(random, self.similar):
                 place = random.randrange(1, self.places)
                 way, km = random.choice([(way, km) for way in _STEPS for km in range(1, MAX_LEG + 1) if (way, km) != legs[place - 1]])
                 leg = {"place": names[place], "before": names[place - 1], "way": way, "distance": f"{km} km"}
@@ -80,7 +81,7 @@ class Locations(Scenario):
         return Script(facts=facts, lines=lines, farewell=farewell)
 
     def numbers(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
-        return planted(facts)
+        return count_similar(facts)
 
     def chance(self, facts: Mapping[str, Any]) -> float:
         legs = len(facts["legs"])
@@ -89,8 +90,11 @@ class Locations(Scenario):
         return 1 / LIKELY / legs if legs > 2 else 1 / 44 if legs == 2 else 1 / FIRST
 
     def guess(self, message: str) -> str | None:
-        """Return legs that a town can have. By the paper's rules, return a way to where the last place is most often: 5 km straight ahead
-        of two legs, else next to the first place."""
+        """Return legs that a town can have.
+
+        With the paper's rules, return the most frequent position of the last place: 5 km straight ahead after two legs, otherwise next
+        to the first place.
+        """
         asked = Wording(self.name).read("question", message)
         if not asked:
             return None
@@ -100,16 +104,16 @@ class Locations(Scenario):
         return f"From the {asked['first']}, go {way} to the {asked['last']}."
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Follow the route in the reply: a leg of it must end at each of the town's places, in their order, and its last one at the last.
-        No two of the places that it names may be elsewhere. By the paper's rules, only its end counts.
+        """Follow the route in the reply. It must have a leg to each of the town's places, in order, and end at the last one.
 
-        `facts`: "places", the names in order; "legs", the direction and distance of each place but the first from the one
-        before; "unit", "km" or "miles", for distances without a unit.
+        No two of the places that it names may be misplaced. With the paper's rules, only the end counts. `facts`: "places", the names in
+        order; "legs", direction and distance of each place but the first from the one before; "unit", "km" or "miles", for distances
+        without a unit.
         """
         answer = record.answer
         places, unit = list(facts["places"]), facts["unit"]
-        town = list(accumulate((vector(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
-        route, trouble = settle(routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
+        town = list(accumulate((displacement(BEARINGS[way], distance) for way, distance in facts["legs"]), Point.plus, initial=HOME))
+        route, trouble = settle_route(build_routes(read_legs(answer.reply, places, unit), places[0]), places[-1])
         right = False
         if route is None:
             result = f"the reply {trouble}"
@@ -119,7 +123,7 @@ class Locations(Scenario):
             result += f", as if a way in the town of the user's {whose[0]} were in it" if whose else ""
         else:
             astray = [name for name, at in zip(places, town, strict=True) if route.misplaces(name, at)]
-            missed = route.missed(town)
+            missed = route.find_missed(town)
             right = len(astray) < SWAPPED and (missed is None or self.rules == "paper")
             result = "the reply's route ends there"
             if len(astray) >= SWAPPED:
@@ -131,7 +135,7 @@ class Locations(Scenario):
         return grade if route is not None else grade.unless(record, self._query(answer.reply, facts, _offset(town[-1], unit)))
 
     def _query(self, reply: str, facts: Mapping[str, Any], offset: str) -> Query[Holds]:
-        """Ask the judge about directions that the rules cannot follow."""
+        """Return a query to a judge about directions that the rules cannot follow."""
         places, unit = facts["places"], facts["unit"]
         ends = f"Whoever follows the directions in the text from the {places[0]} ends at a point {offset} of it, and nowhere else."
         if self.rules == "paper":
@@ -143,10 +147,10 @@ class Locations(Scenario):
 
 
 def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
-    """Draw a walk of so many legs over a grid of kilometres. It never touches or crosses itself.
+    """Draw a walk of `legs` legs over a grid of kilometres. It never touches or crosses itself.
 
-    Two legs in the same direction always differ in length, and no walk is the same half twice. So a reply that repeats
-    itself can be told from one that repeats a leg.
+    Consecutive legs in the same direction differ in length, and no walk consists of two equal halves. So a reply that repeats itself is
+    distinguishable from one that repeats a leg.
     """
     while True:
         walk: list[tuple[str, int]] = []
@@ -166,9 +170,9 @@ def _walk(random: Random, legs: int) -> list[tuple[str, int]]:
 
 
 def _elsewhere(legs: Sequence[Sequence[Any]], place: int, way: str, km: float) -> Point:
-    """Return where a route ends whose leg to a place is another town's."""
-    own = [vector(BEARINGS[each], distance) for each, distance in legs]
-    own[place - 1] = vector(BEARINGS[way], km)
+    """Return the end of a route whose leg to a place was taken from another town."""
+    own = [displacement(BEARINGS[each], distance) for each, distance in legs]
+    own[place - 1] = displacement(BEARINGS[way], km)
     return Point(sum(leg.east for leg in own), sum(leg.north for leg in own))
 
 

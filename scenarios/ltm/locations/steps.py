@@ -1,4 +1,4 @@
-"""Lays out a reply as plain lines, whatever its form: markdown, tables and JSON become lines that read like prose."""
+"""Convert a reply in any form to plain lines: Markdown, tables and JSON become lines that read like prose."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from longspan.simulator.grading.matching import SMALL, is_slip, normalised, plain, split_json
-from longspan.simulator.grading.reading.layout import unstruck
+from longspan.simulator.base.words import SMALL, normalise_text, plain
+from longspan.simulator.reading.matching import is_slip, split_json
+from longspan.simulator.reading.replies.layout import drop_struck
 
 __all__ = ["MARKER", "lay_out"]
 
 MARKER = re.compile(r"\x1e(\d+)\x1f")
-"""A step's number, as `lay_out` writes it so that no later rule takes it for a distance."""
+"""A step's number, in a notation that no later rule mistakes for a distance."""
 
 MAX_BLANKS, MAX_LINES = 20, 8
-"""The longest runs of blanks and of empty lines that matter: beyond them nothing belongs together."""
+"""Longest significant runs of blanks and of empty lines. Text beyond them is unrelated."""
 
 MAX_DEPTH = 20
 """JSON nested deeper than this is not a list of steps."""
@@ -50,78 +51,78 @@ _ATTRIBUTES = re.compile(r"<\w{1,30}(?:\s{1,9}[\w:-]{1,30}=\"[^\"<>\n]{0,80}\"){
 _ELEMENTS = re.compile(r"<(\w{1,30})>(?:\s{0,9}<(\w{1,30})>[^<>\n]{0,80}</\2>\s{0,9}){1,9}</\1>")
 _SEMICOLONS = re.compile(r"^([NSEW]{1,2}|north|south|east|west);[ ]?(?=\d)", re.IGNORECASE | re.MULTILINE)
 _DIRECT = re.compile(r"\bthe direct (?:way|route)\b[^.;:\n]{0,200}?(?=\bbut\b)", re.IGNORECASE)
-"""What tells of the way as the crow flies."""
+"""A description of the direct way."""
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
-"""A step as a program would take it: go("north", 2)."""
+"""A step in the form of a function call: go("north", 2)."""
 _WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)"
 _AMENDED = re.compile(
     rf"{_WAY}[a-z]{{0,10}}\W{{1,4}}(?:(?:no|wait|sorry|oops|actually|correction|i mean|make that|or rather)\W{{1,3}}){{1,3}}(?={_WAY})",
     re.IGNORECASE,
 )
-"""A step that is taken back at once for another: "1 km south - no, sorry, 1 km north"."""
+"""A step that is immediately corrected to another: "1 km south - no, sorry, 1 km north"."""
 _FURTHER = re.compile(
     rf"\b(?:(another|a further|an additional) (?!one\b)({_COUNT})|({_COUNT}) (?=(?:more|further)\b))"
     r"(?! ?(?:more |further )?(?:[kK]|[mM](?!ore)))"
 )
-"""A distance without a unit, since it goes on from others: "another three to the Mill", "one more"."""
+"""A distance without a unit that continues others: "another three to the Mill", "one more"."""
 _REMARK = re.compile(
     r"\([^()\d\n]{0,60}\b(?:of where you (?:started|began|set off)|by the way|incidentally)\b[^()\d\n]{0,60}\)", re.IGNORECASE
 )
-"""A remark on where a place is beside the way to it."""
+"""A remark on a place's location next to the way to it."""
 _TELEGRAM = re.compile(r"(?<=[A-Z]) STOP\b")
 _SLIPS = re.compile(r"\b[ns][a-z]{3,5}\b")
 
 _Cells = Iterable[tuple[str, Any]]
-"""Cells of one step, each with the name of its column or key ("" where it has none)."""
+"""Cells of one step, each with the name of its column or key, or ""."""
 
 
 def lay_out(text: str, unit: str) -> str:
-    """Return `text` as plain lines: one for each row of a table or object of JSON, step numbers as MARKERs, no markup.
+    """Return `text` as plain lines: one for each table row or JSON object, step numbers as MARKERs, no markup.
 
-    A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`.
-    Sums are left out.
+    A row or object becomes "from A 4 km east to B", followed by its other words. A distance without a unit gets `unit`. Sums are
+    dropped.
     """
-    text = _FURTHER.sub(lambda step: f"{step[1] or ''} {step[2] or step[3]} {unit} ", _normal(unstruck(text)))
+    text = _FURTHER.sub(lambda step: f"{step[1] or ''} {step[2] or step[3]} {unit} ", _normal(drop_struck(text)))
     text = "".join(_data(piece, value, unit) for piece, value in split_json(text))
     return "\n".join(_rows(text.split("\n"), unit))
 
 
 def _normal(text: str) -> str:
-    """Return `text` without markup and control characters, line ends as newlines, and normalised (NFKC).
+    """Return `text` without markup and control characters, with newlines as line ends, and normalised (NFKC).
 
-    Longer runs of blanks and of empty lines are cut to MAX_BLANKS and MAX_LINES, so that no rule takes long to look past them.
+    Longer runs of blanks and of empty lines are cut to MAX_BLANKS and MAX_LINES, which bounds the time that later patterns take.
     """
     text = re.sub(r"\\(?:text|mathrm|textbf|mathbf)\s?\{([^{}]*)\}|\\[,;: ]|\$", r"\1 ", text)
     text = re.sub("[\u00bc-\u00be]", lambda match: _HALVES[match[0]], text)
-    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalised(text))
+    text = re.sub("(\\d)\ufe0f?\u20e3", r"\1. ", normalise_text(text))
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = _AMENDED.sub("", _SLIPS.sub(_mended, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
+    text = _AMENDED.sub("", _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
 
 
 def _object(tag: re.Match[str]) -> str:
-    """Return the attributes of an element of XML as an object of JSON."""
+    """Return the attributes of an XML element as a JSON object."""
     pairs = re.findall(r"([\w:-]{1,30})=\"([^\"]{0,80})\"", tag[0])
     return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
 
 
 def _element(element: re.Match[str]) -> str:
-    """Return an element of XML with a text in each of its elements as an object of JSON."""
+    """Return an XML element with text-only children as a JSON object."""
     pairs = re.findall(r"<(\w{1,30})>([^<>\n]{0,80})</\1>", element[0])
     return "\n{" + ", ".join(f'"{key}": "{value}"' for key, value in pairs) + "}\n"
 
 
-def _mended(word: re.Match[str]) -> str:
-    """Return a direction with a slip of a letter put right."""
+def _correct_direction(word: re.Match[str]) -> str:
+    """Return a direction with one wrong letter corrected."""
     return next((meant for meant in ("north", "south") if is_slip(word[0], meant)), word[0])
 
 
 def _data(piece: str, value: Any, unit: str) -> str:
-    """Return a piece of JSON as lines if it holds steps; from other text only remove the brackets."""
+    """Return a piece of JSON as lines if it contains steps; otherwise only remove its brackets."""
     if value is None:
         return piece
     holds = isinstance(value, dict) or (len(value) > 1 and all(isinstance(item, (dict, list)) or _is_step(str(item)) for item in value))
@@ -147,7 +148,7 @@ def _lines(value: Any, unit: str, depth: int) -> Iterator[str]:
             if isinstance(item, (dict, list)):
                 yield from _lines(item, unit, depth + 1)
     elif isinstance(value, list) and value and not any(isinstance(item, (dict, list)) for item in value) and any(map(_is_direction, value)):
-        yield _row(_named(list(map(str, value)), [], unit), unit)
+        yield _row(_name_cells(list(map(str, value)), [], unit), unit)
     elif isinstance(value, list):
         for number, item in enumerate(value, 1):
             for k, line in enumerate(_lines(item, unit, depth + 1)):
@@ -182,7 +183,7 @@ def _row(cells: _Cells, unit: str) -> str:
 
 
 def _measure(name: str, unit: str) -> str:
-    """Return the unit of the distances in a column or key of this name; "" if it has no distances."""
+    """Return the unit of the distances in a column or key with this name; "" if it has no distances."""
     for words, measure in ((r"\bmiles?\b", "miles"), (r"\bkm|kilomet", "km"), (r"\bmet(?:er|re)s\b", "metres"), (r"dist|length", unit)):
         if re.search(words, name, re.IGNORECASE):
             return measure
@@ -207,18 +208,18 @@ def _rows(lines: list[str], unit: str) -> Iterator[str]:
         cells = _cells(line)
         if not cells:
             header, row = [], 0
-            yield _numbered(line)
+            yield _mark_steps(line)
         elif _RULE.fullmatch(line):
             continue
         elif not row and not header and not any(_is_direction(cell) or re.search(r"\d", cell) for cell in cells):
             header = cells
         else:
             row += 1
-            yield f"\x1e{row}\x1f {_row(_named(cells, header, unit), unit)}"
+            yield f"\x1e{row}\x1f {_row(_name_cells(cells, header, unit), unit)}"
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a table's row; none for a line that is not a row."""
+    """Return the cells of a table row; empty for other lines."""
     for separator in ("|", "\t"):
         if line.strip(" ").count(separator) >= 2:
             return [cell.strip() for cell in line.strip(" ").strip(separator).split(separator)]
@@ -227,16 +228,16 @@ def _cells(line: str) -> list[str]:
     return values if listed and all(len(value) < 40 for value in values) else []
 
 
-def _named(cells: list[str], header: list[str], unit: str) -> _Cells:
-    """Return cells with their columns' names. Without a header the last bare number is the distance; an earlier one counts rows."""
+def _name_cells(cells: list[str], header: list[str], unit: str) -> _Cells:
+    """Return cells with their columns' names. Without a header, the last bare number is the distance; an earlier one counts rows."""
     if len(header) == len(cells):
         return list(zip(header, cells, strict=True))
     numbers = [k for k, cell in enumerate(cells) if _is_number(cell)]
     return [("distance" if numbers[-1:] == [k] else "", cell) for k, cell in enumerate(cells)]
 
 
-def _numbered(line: str) -> str:
-    """Return a line of prose with its step numbers, at its head and further on, as MARKERs; nested ones are dropped."""
+def _mark_steps(line: str) -> str:
+    """Return a line of prose with its step numbers, at the beginning and inside, as MARKERs; nested ones are dropped."""
     head = _HEAD.match(line)
     rest = line[head.end() :] if head else line
 

@@ -1,1 +1,1 @@
-"""The scenario `restaurant`, and its reader of a guest's replies."""
+"""The `restaurant` scenario, with its parser for a guest's replies."""

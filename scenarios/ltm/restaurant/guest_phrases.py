@@ -1,7 +1,7 @@
-"""The phrases for reading a restaurant guest's free words: regular expressions over text in `matching.plain` form.
+"""Phrases for reading a restaurant guest's free text: regular expressions over text in `matching.plain` form.
 
-Plain text is lower case without apostrophes ("I'll" is "ill"); a comma is any break inside a sentence. Every repetition is bounded, so that
-a search takes time linear in the text.
+Plain text is lower case without apostrophes ("I'll" is "ill"); a comma is any break inside a sentence. Every repetition is bounded, so
+that a search takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MANNERS: Final = frozenset(
     "baked braised chilled classic creamy crispy dry french fresh fried grilled halal hot house iced italian marinated new pickled poached "
     "roast roasted seared smoked steamed sticky stuffed style sweet traditional vegan vegetarian warm".split()
 )
-"""Ways of cooking and cuisines: they distinguish dishes, but do not name one."""
+"""Ways of cooking and cuisines, which distinguish dishes but do not name one."""
 
 SIDES: Final = frozenset(
     "almond apple bean bowl carrot cheese chilli cocktail coconut cream duck fruit fry goat ginger honey lemon lime melon mint mushroom "
     "onion orange pepper plate platter potato rice sauce sea short spinach spring stir tomato tonic vanilla vegetable".split()
 )
-"""Words that also occur in requests for a side, a garnish or a container: alone they do not name a dish of several words."""
+"""Words that also occur in requests for a side, a garnish or a container. Alone they do not name a dish of several words."""
 
 BEFORE_NOUNS: Final = frozenset(
     "a an the your my our his this that these those some any another more same other first both one two only just no not and or with of "
@@ -48,7 +48,7 @@ POLITE: Final = frozenset(
     "course then i me appetizer entree to first also too yes well oh ok okay hmm ah thank you thanks sir waiter very much in that "
     "case instead maybe perhaps good evening hello hi great sure alright fine right".split()
 )
-"""Words around a bare name that is still an order."""
+"""Words around a bare name that still make an order."""
 
 VERBS: Final = frozenset("is are was were sounds looks seems has had does did reminds tempts makes".split())
 """Verbs that make a sentence a statement about a dish instead of a bare name."""

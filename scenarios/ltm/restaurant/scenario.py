@@ -1,4 +1,4 @@
-"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and are mixed up, and a drink is to be recalled."""
+"""Restaurant (GoodAI, section 3.2): the agent is a guest; dishes run out and are mixed up, and a drink must be recalled."""
 
 from __future__ import annotations
 
@@ -9,55 +9,56 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 
 from pydantic import Field
 
-from longspan.scenarios.ltm.restaurant.guest import Reading, listed, nothing_ordered, read_complaint, read_recall, read_talk
+from longspan.scenarios.ltm.restaurant.guest import GuestReading, join_names, nothing_ordered, read_complaint, read_recall, read_talk
 from longspan.scenarios.ltm.restaurant.menu import Item, Menu
 from longspan.scenarios.ltm.restaurant.speaker import out_of_role
 from longspan.scenarios.ltm.wording import Wording
-from longspan.scenarios.shared.lists import words
-from longspan.scenarios.shared.pages import about
+from longspan.scenarios.shared.paging import estimate_tokens
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.graded_record import Item as Scored
 from longspan.simulator.contract.queries import Holds, Query, statement
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Script, Segment
 from longspan.simulator.contract.stage import Stage
-from longspan.simulator.grading.matching import some
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["PARTS", "Restaurant"]
 
 PARTS: Final = ("drink", "food", "other dish", "wrong dish", "same drink")
 POINTS: Final = 1 / len(PARTS)
-"""The worth of each part."""
+"""Score of each part."""
 MAX_ORDER: Final = {True: 2, False: 3}
-"""How many drinks (True) or dishes (False) an order may have: a guest who names more is reciting the menu."""
+"""Maximum number of drinks (True) or dishes (False) in an order. A guest who names more is reciting the menu."""
 COURSES: Final = {"starters": 0.3, "mains": 0.45, "desserts": 0.25}
-"""The share of each course in the dishes of a menu."""
+"""Share of each course in the dishes of a menu."""
 STEPS: Final = 6
-"""The waiter's lines: the drink, the food, the dish that is off, the wrong plate, the right plate and the last drink."""
+"""Number of the waiter's lines: the drink, the food, the unavailable dish, the wrong plate, the right plate and the last drink."""
 DISH: Final = "<dish>"
-"""The placeholder in a waiter's line for what only the guest's replies decide."""
+"""Placeholder in a waiter's line for a dish that depends on the guest's replies."""
 MENU_TOKENS: Final = 1.3
-"""Names of dishes are rare words: the scene with its menu has at most this many times the tokens of prose of the same length."""
+"""Upper bound for the tokens of the scene with its menu, relative to prose of the same length. Names of dishes are rare words."""
 NAME_TOKENS: Final = 4
-"""And one name at most so many more."""
+"""Upper bound for the additional tokens of a single name."""
 
 
 @final
 class Restaurant(Scenario):
-    """A waiter brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink again.
+    """Play a waiter who brings a menu, takes orders, runs out of a dish, serves a wrong and then the right one, and offers the drink
+    again.
 
-    Each of these is a fifth of the score: ordering a drink; ordering a dish on the menu; choosing another when it is off; objecting to the
-    wrong plate and not to the right one; recalling the drink. The waiter plays on whatever the guest says. But the parts rest on each
-    other: a guest who has nothing to eat on order earns nothing more, and a drink that was never ordered cannot be recalled. Replies are
-    graded by the guest's closing line `Order: ...`, or else by free words. If the rules find a part unclear, a judge decides; without a
-    judge the test is unscored.
+    There are five parts of equal score: ordering a drink; ordering a dish on the menu; choosing another when it is unavailable;
+    objecting to the wrong plate and not to the right one; recalling the drink. The waiter continues after any reply. But the parts
+    depend on each other: a guest without any food on order earns nothing more, and a drink that was never ordered cannot be recalled.
+    Replies are graded by the guest's closing line `Order: ...`, or else by free text. If the rules find a part unclear, a judge decides;
+    without a judge the test is unscored.
     """
 
     name: ClassVar[str] = "restaurant"
     skills: ClassVar[tuple[Skill, ...]] = ("conflicting information", "information integration")
     topics: ClassVar[frozenset[str]] = frozenset({"restaurant"})
     early: ClassVar[bool] = False
-    """The story has a fixed order: which dish is off depends on the order placed."""
+    """The story has a fixed order, since the unavailable dish depends on the order placed."""
 
     drinks: int = Field(default=6, ge=3, le=10)
     dishes: int = Field(default=13, ge=8, le=24)
@@ -68,6 +69,7 @@ class Restaurant(Scenario):
         card = wording.say(random, "menu", **{course: ", ".join(names) for course, names in menu.items()})
         dishes = [name for course in COURSES for name in menu[course]]
         drink, dish, instead = random.choice(menu["drinks"]), *random.sample(menu["mains"], 2)
+        # Without a closing line, talk about dishes was mistaken for orders and complaints.
         form = wording.say(random, "form")
         lines = {
             "scene": wording.say(random, "scene", menu=card.replace("\n", "<br>")),
@@ -85,11 +87,11 @@ class Restaurant(Scenario):
         )
 
     def chance(self, facts: Mapping[str, Any]) -> float:
-        """Return what `guess` earns: the drink, ordered from a menu in the same message, and the rest one visit in seven."""
+        """Return the score of `guess`: the drink, ordered from a menu in the same message, and the rest in one visit out of seven."""
         return 0.235
 
     def guess(self, message: str) -> str | None:
-        """Order one item that is on as many menus as any other, always the same, and stand by it."""
+        """Order one of the items that are on the most menus, always the same one, and insist on it."""
         drinks, (dish, other) = _usual("drinks"), _usual("mains")[:2]
         replies = {
             "scene": f"Order: {next((name for name in drinks if name in message), 'nothing')}",
@@ -109,7 +111,7 @@ class Restaurant(Scenario):
             table.hears(step, said, await stage.ask(said, needs=needs, needle=step < 3, ideal=ideal))
 
     def grade(self, facts: Mapping[str, Any], record: Record) -> Grade:
-        """Read the visit again. A visit that was imported has no facts, and one of 0.2 another story: their awards count."""
+        """Grade the recorded visit. Imported visits have no facts, and visits of version 0.2 another story: their recorded awards count."""
         if record.awards or not facts:
             return super().grade(facts, record)
         table = _Table(facts)
@@ -118,7 +120,7 @@ class Restaurant(Scenario):
         asks: dict[str, Query[Holds]] = {}
         items = []
         for name, turn, found in table.parts:
-            claims = [claim.judged(record) for claim in found]
+            claims = [claim.apply_verdict(record) for claim in found]
             failed = next((claim for claim in reversed(claims) if claim.holds is False), None)
             open_ = [claim for claim in claims if claim.holds is None and not failed]
             asks |= {claim.query.about: claim.query for claim in open_}
@@ -136,7 +138,7 @@ class Restaurant(Scenario):
 
 def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
     """Draw a menu by course. No two items can be named by the same word."""
-    lists = words("restaurant")
+    lists = load_words("restaurant")
     shares = {"drinks": drinks, **{course: round(dishes * share) for course, share in COURSES.items()}}
     shares["mains"] += dishes - sum(shares[course] for course in COURSES)
     taken: set[str] = set()
@@ -144,7 +146,7 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
     for course, number in shares.items():
         chosen: list[str] = []
         for name in random.sample(lists[course], len(lists[course])):
-            item = Item.called(name, course == "drinks")
+            item = Item.parse_item(name, course == "drinks")
             if len(chosen) < number and not item.enough & taken:
                 chosen.append(name)
                 taken |= item.enough
@@ -153,25 +155,25 @@ def _draw(random: Random, drinks: int, dishes: int) -> dict[str, list[str]]:
 
 
 def _outline(lines: Mapping[str, str], dishes: Sequence[str]) -> list[Segment]:
-    """Return the most that the waiter says at each time: a dish is counted with the longest name."""
-    plate, choice = max(map(about, dishes)) + NAME_TOKENS, 1 + about(lines["no_order"])
+    """Return the maximum size of the waiter's lines, assuming the longest name for each dish."""
+    plate, choice = max(map(estimate_tokens, dishes)) + NAME_TOKENS, 1 + estimate_tokens(lines["no_order"])
     extra = {"food": choice, "off": plate + choice, "wrong": plate + choice, "right": plate}
-    sizes = [about(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
-    sizes = [round(MENU_TOKENS * about(lines["scene"])), *sizes]
+    sizes = [estimate_tokens(lines[name]) + extra.get(name, 0) for name in ("food", "off", "wrong", "right", "again")]
+    sizes = [round(MENU_TOKENS * estimate_tokens(lines["scene"])), *sizes]
     return [Segment(None, size, 1) for size in sizes]
 
 
 @cache
 def _public() -> tuple[Item, ...]:
     """Return the items of all restaurants."""
-    return tuple(Item.called(name, course == "drinks") for course, names in words("restaurant").items() for name in names)
+    return tuple(Item.parse_item(name, course == "drinks") for course, names in load_words("restaurant").items() for name in names)
 
 
 @cache
 def _usual(course: str) -> list[str]:
-    """Return a course's items, those first that are on the most menus: no other has a word of theirs."""
+    """Return a course's items, those on the most menus first. They share the fewest words with other items."""
     rivals = {item.name: sum(bool(item.enough & other.enough) for other in _public()) for item in _public()}
-    return sorted(words("restaurant")[course], key=rivals.__getitem__)
+    return sorted(load_words("restaurant")[course], key=rivals.__getitem__)
 
 
 def _is(name: str, message: str) -> bool:
@@ -183,8 +185,7 @@ def _is(name: str, message: str) -> bool:
 
 @final
 class _Claim(NamedTuple):
-    """A statement that a reply must make for a part to be earned, or must not make if not `wanted`. `holds`: None if rules cannot
-    decide."""
+    """A statement that a reply must make to earn a part, or must not make if `wanted` is false. `holds` is None if rules cannot decide."""
 
     holds: bool | None
     why: str
@@ -192,13 +193,13 @@ class _Claim(NamedTuple):
     wanted: bool
 
     @classmethod
-    def of(cls, reading: Reading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
-        """Return the claim that `said` is true of the reply. A reply out of role says nothing."""
+    def of(cls, reading: GuestReading, said: str, reply: str, *, wanted: bool = True) -> _Claim:
+        """Return the claim that `said` is true of the reply. A reply that leaves the role makes no statement."""
         role = out_of_role(reply)
         right, why = (False, role) if role else (reading.right, reading.why)
         return cls(None if right is None else right is wanted, why, statement(said, reply), wanted)
 
-    def judged(self, record: Record) -> _Claim:
+    def apply_verdict(self, record: Record) -> _Claim:
         """Return the claim with the judge's verdict if rules cannot decide and there is one."""
         answer = record.said(self.query) if self.holds is None else None
         if answer is None or isinstance(answer, str):
@@ -208,9 +209,9 @@ class _Claim(NamedTuple):
 
 @final
 class _Table:
-    """A guest's table: the items on order there, and the points that the guest's replies have earned so far.
+    """A guest's table: the items on order, and the points that the guest's replies have earned so far.
 
-    Needles: 0 the menu and the drink ordered, 1 the food, 2 what replaces the dish that is off.
+    Needles: 0 is the menu with the drink ordered, 1 the food, 2 the replacement for the unavailable dish.
     """
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
@@ -226,7 +227,7 @@ class _Table:
         """Each part with the turn of its reply, and the claims that must all hold for it to be earned."""
 
     def says(self, step: int, random: Random) -> tuple[str, tuple[int, ...], str]:
-        """Return the waiter's line, the numbers of the needles that the reply needs, and an ideal reply."""
+        """Return the waiter's line, the needles that the reply needs, and an ideal reply."""
         guest, plate = self.guest, (self.chosen or self.order or [""])[-1]
         drink = (self.drinks or [guest["drink"]])[0]
         last = (2,) if self.order == self.chosen else (1, 2)
@@ -250,23 +251,24 @@ class _Table:
         return f"{self.lines['no_order']} {line.removeprefix('Waiter: ')}" if self.left_open else line
 
     def hears(self, step: int, said: str, reply: str, turn: int = 0) -> None:
-        """Note the guest's reply to the waiter's line, and the points that it earns."""
+        """Record the guest's reply to the waiter's line, and the points that it earns."""
         named = next((name for name in self.dishes if name in said), "")
         self.left_open = False
         match step:
             case 0:
-                self.drinks, claim = self._wanted(reply, drinks=True)
+                self.drinks, claim = self._find_ordered(reply, drinks=True)
                 self.left_open = not self.drinks
                 self._part("drink", turn, claim)
             case 1:
-                ordered, claim = self._wanted(reply, drinks=False)
+                ordered, claim = self._find_ordered(reply, drinks=False)
                 self.left_open = not ordered
+                # The waiter continues without an order, so that the conversation does not depend on the agent.
                 self.order = ordered or [self.guest["dish"]]
                 self._part("food", turn, claim)
                 self.rests = (claim,)
             case 2:
                 self.off = named
-                wanted, claim = self._wanted(reply, drinks=False, besides=self.order)
+                wanted, claim = self._find_ordered(reply, drinks=False, besides=self.order)
                 self.chosen = [name for name in wanted if name not in self.order]
                 kept = [name for name in self.order if name != named]
                 self._part("other dish", turn, claim)
@@ -284,16 +286,17 @@ class _Table:
                     name, first, (*rests, noticed) = self.parts.pop()
                     self.parts.append((name, first, (*rests, claim, noticed)))
             case _:
-                same = f"The guest says that the drink before was {listed(self.drinks)}, and no other."
+                same = f"The guest says that the drink before was {join_names(self.drinks)}, and no other."
                 recall = _Claim.of(read_recall(self.menu, reply, drinks=self.drinks), same, reply)
                 self._part("same drink", turn, *self.parts[0][2], recall)
 
     def _part(self, name: str, turn: int, *claims: _Claim) -> None:
         self.parts.append((name, turn, (*self.rests, *claims)))
 
-    def _wanted(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
-        """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so. There are none if it
-        orders anything that is not on the menu, or more than MAX_ORDER, or only items already on order.
+    def _find_ordered(self, reply: str, *, drinks: bool, besides: Sequence[str] = ()) -> tuple[list[str], _Claim]:
+        """Return the items that the reply orders from the menu, or seems to order, and the claim that it does so.
+
+        No items are returned if it orders anything that is not on the menu, more than MAX_ORDER, or only items already on order.
         """
         kind = "drink" if drinks else "dish"
         talk = read_talk(self.menu, reply, drinks=drinks)
@@ -302,21 +305,21 @@ class _Table:
         maybe = [name for name in talk.maybe if name not in besides]
         right: bool | None = False
         if foreign:
-            new, why = [], f"not on the menu: {some(foreign)}"
+            new, why = [], f"not on the menu: {join_some(foreign)}"
         elif len(talk.ordered) > MAX_ORDER[drinks]:
             new, why = [], f"{len(talk.ordered)} items are ordered at once"
         elif new:
-            right, why = True, f"the guest orders {listed(new)}"
+            right, why = True, f"the guest orders {join_names(new)}"
         elif maybe:
-            new, right, why = maybe[:1], None, f"{listed(maybe)} is praised, or named by its kind alone"
+            new, right, why = maybe[:1], None, f"{join_names(maybe)} is praised, or named by its kind alone"
         elif talk.ordered:
-            why = f"the guest insists on {listed(talk.ordered)}"
+            why = f"the guest insists on {join_names(talk.ordered)}"
         else:
             mentions = {"is only discussed": talk.discussed, "is declined": talk.rejected}
-            told = (f"{listed(names)} {how}" for how, names in mentions.items() if names)
+            told = (f"{join_names(names)} {how}" for how, names in mentions.items() if names)
             why = next(told, None) or nothing_ordered(self.menu, reply, drinks=drinks)
-        said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {listed(new)}."
-        claim = _Claim.of(Reading(right, right is not False, why), said, reply)
+        said = f"The guest orders this {kind} and does not merely talk about it or name what kind of {kind} it is: {join_names(new)}."
+        claim = _Claim.of(GuestReading(right, right is not False, why), said, reply)
         return ([] if claim.holds is False else new), claim
 
 

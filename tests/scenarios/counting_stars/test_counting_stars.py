@@ -17,11 +17,11 @@ from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tables import Table
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Item, Marked
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
 
@@ -29,11 +29,11 @@ TINY = {"variant": "6-4", "max_context": "2k"}
 
 
 def suite(*settings: str, tests: int | None = None, name: str = "counting-stars") -> Suite:
-    return load_suite(name).changed(settings, [], [], tests)
+    return load_suite(name).apply_changes(settings, [], [], tests)
 
 
 def played(chosen: Suite, tmp_path: Path, *, agent: str = "oracle", span: int = 8000, **options: Any) -> Result:
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=chosen, span=span, seed=0, agent=agent, **options), tmp_path)])
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=chosen, span=span, seed=0, agent=agent, **options), tmp_path)])
     assert outcome.error is None
     assert outcome.result is not None
     return outcome.result
@@ -78,14 +78,14 @@ def test_stars_are_scattered_among_the_tests_of_another_suite(tmp_path: Path) ->
 
 def test_a_run_counts_in_its_tokenizer(tmp_path: Path) -> None:
     count = Tokenizer("o200k_base").count
-    made = plan(
+    made = plan_run(
         RunSettings(suite=suite("language=zh", "variant=16-2"), span=8000, seed=0, agent="oracle", tokenizer="o200k_base"), tmp_path
     )
     for (test,) in made.tests.values():
         length = int(test.id.rpartition("-")[2])
         assert 0 <= length - count(test.script.lines[0].text) < 20
     with pytest.raises(InputError, match="use --tokenizer instead of the parameter"):
-        plan(RunSettings(suite=suite("tokenizer=o200k_base"), span=8000, seed=0, agent="oracle"), tmp_path)
+        plan_run(RunSettings(suite=suite("tokenizer=o200k_base"), span=8000, seed=0, agent="oracle"), tmp_path)
 
 
 def test_a_test_for_each_length_as_often_as_asked_with_numbers_of_its_own() -> None:
@@ -114,8 +114,8 @@ def test_reasoning_tells_the_wrong_number_first() -> None:
 def test_a_sky_and_stars_of_ones_own(tmp_path: Path, counting_stars: Path) -> None:
     (tmp_path / "sky.txt").write_text("Once upon a time there was a very long story.\n" * 500, "utf-8")
     data = [f"sky={tmp_path / 'sky.txt'}", f"stars={counting_stars / 'a_stars.txt'}"]
-    chosen = load_suite("counting-stars").changed(["variant=32-2", "max_context=3k"], data, [], None)
-    made = plan(RunSettings(suite=chosen, span=8000, seed=0, agent="oracle"), tmp_path)
+    chosen = load_suite("counting-stars").apply_changes(["variant=32-2", "max_context=3k"], data, [], None)
+    made = plan_run(RunSettings(suite=chosen, span=8000, seed=0, agent="oracle"), tmp_path)
     for (test,) in made.tests.values():
         assert test.script.facts["right"][:4] == [15, 117, 42, 69]
         assert "Once upon a time" in test.script.lines[0].text
@@ -254,7 +254,7 @@ def test_tables_stand_for_what_there_is() -> None:
 
 
 def test_every_parameter_is_described() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "counting-stars.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "reference" / "counting-stars.md").read_text("utf-8")
     assert re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE) == list(CountingStars.model_fields)
 
 
@@ -277,7 +277,7 @@ def test_every_parameter_is_described() -> None:
 )
 def test_wrong_parameters_are_refused(settings: list[str], message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        plan(RunSettings(suite=suite(*settings), span=8000, seed=0, agent="oracle"), tmp_path)
+        plan_run(RunSettings(suite=suite(*settings), span=8000, seed=0, agent="oracle"), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -298,7 +298,9 @@ def test_data_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         (f"stars={tmp_path / 'short.txt'}", [], "not a file of star lists"),
     ):
         with pytest.raises(InputError, match=message):
-            plan(
-                RunSettings(suite=load_suite("counting-stars").changed(settings, [data], [], None), span=8000, seed=0, agent="oracle"),
+            plan_run(
+                RunSettings(
+                    suite=load_suite("counting-stars").apply_changes(settings, [data], [], None), span=8000, seed=0, agent="oracle"
+                ),
                 tmp_path / "runs",
             )

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.schemas import check_output
 
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import paper
+from longspan.simulator.cli import main
+from longspan.simulator.results.papers import find_paper
 
 LINE = {"answer": '{"owl": [3, 9]}', "reference_counting_results": [3, 5, 9], "sky_size": 4000, "model_name": "somebody's"}
 
@@ -25,7 +27,7 @@ def written(folder: Path, name: str, *lines: Any) -> Path:
 def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None:
     file = counting_stars / "stone_kimi_32_16.txt.gz"
     for given in (file, counting_stars):  # the folder has other files too
-        found = paper("counting-stars")([given], "paper")
+        found = find_paper("counting-stars")([given], "paper")
         cells = {(cell.table, cell.row, cell.column): cell for cell in found.cells}
         member, slot = (cells["raw", file.name, column] for column in ("membership", "slot"))
         assert len(cells) == 2
@@ -40,17 +42,20 @@ def test_the_published_file_comes_out_as_published(counting_stars: Path) -> None
         assert float(lost.rows[1][-1]) < 0.01 < float(lost.rows[0][-1])
 
 
-def test_files_of_any_model_are_graded(tmp_path: Path) -> None:
+def test_files_of_any_model_are_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blank = LINE | {"answer": None, "sky_size": 8000}
     file = written(tmp_path, "EN_some_3_2.jsonl", LINE, "", blank)
-    (member, slot) = paper("counting-stars")([file], "longspan").cells
+    (member, slot) = find_paper("counting-stars")([file], "longspan").cells
     assert (member.row, member.ours, member.published, member.n) == ("EN_some_3_2.jsonl", round(2 / 6, 6), None, 6)
     assert slot.ours == round(1 / 6, 6)
+    with pytest.raises(SystemExit):
+        main(["counting-stars", "reproduce", str(file), "--rules", "longspan", "--json"])
+    assert [cell["ours"] for cell in check_output("counting-stars-reproduce", capsys.readouterr().out)] == [member.ours, slot.ours]
 
 
 def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     one, other = written(tmp_path / "a", "raw.txt", LINE), written(tmp_path / "b", "raw.txt", LINE)
-    rows = {cell.row for cell in paper("counting-stars")([one, other, one], "paper").cells}
+    rows = {cell.row for cell in find_paper("counting-stars")([one, other, one], "paper").cells}
     assert rows == {str(one), str(other)}
 
 
@@ -70,7 +75,7 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
 )
 def test_what_is_no_raw_output_is_refused(tmp_path: Path, lines: list[Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        paper("counting-stars")([written(tmp_path, "raw.txt", *lines)], "paper")
+        find_paper("counting-stars")([written(tmp_path, "raw.txt", *lines)], "paper")
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
@@ -79,7 +84,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     (tmp_path / "damaged.txt.gz").write_bytes(whole[:20] + b"\x00" * 20 + whole[40:])
     for name in ("cut.txt.gz", "damaged.txt.gz"):
         with pytest.raises(InputError, match=f"{name}.*(cannot be read|not a JSON object)"):
-            paper("counting-stars")([tmp_path / name], "paper")
+            find_paper("counting-stars")([tmp_path / name], "paper")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no raw output"):
-        paper("counting-stars")([tmp_path / "empty"], "paper")
+        find_paper("counting-stars")([tmp_path / "empty"], "paper")

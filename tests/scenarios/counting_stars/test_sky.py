@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.counting_stars.sky import Sky, files, min_length, scatter
-from longspan.scenarios.counting_stars.story import Language, tell
+from longspan.scenarios.counting_stars.endless_story import Language, tell_story
+from longspan.scenarios.counting_stars.sky import Sky, list_text_files, min_length, scatter_stars
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.tokens import Tokenizer
 
@@ -34,7 +34,7 @@ def made_up(language: Language, tokens: int) -> Sky:
 def test_a_message_has_its_length_to_one_star_and_all_stars_in_order(language: Language, encoding: str, number: int, length: int) -> None:
     count = Tokenizer(encoding).count  # type: ignore[arg-type]  # one of the two
     sky, stars = Sky.from_story(language, Random(1), count, length), stars_of(number)
-    text = scatter(sky, stars, QUESTION, length, count)
+    text = scatter_stars(sky, stars, QUESTION, length, count)
     assert 0 <= length - count(text) < min(map(count, stars))
     assert [line for line in text.splitlines() if "★." in line] == stars
     assert text.endswith(f"\n{QUESTION}")
@@ -43,7 +43,7 @@ def test_a_message_has_its_length_to_one_star_and_all_stars_in_order(language: L
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_stars_are_spread_evenly_and_words_stay_whole(language: Language) -> None:
     stars = stars_of(16)
-    text = scatter(made_up(language, 16_000), stars, QUESTION, 16_000, COUNT)
+    text = scatter_stars(made_up(language, 16_000), stars, QUESTION, 16_000, COUNT)
     ends = [COUNT(text[: text.index(star) + len(star)]) for star in stars]
     apart = [after - before for before, after in pairwise([0, *ends])]
     assert all(0.8 < each / (16_000 / 16) < 1.2 for each in apart)
@@ -63,7 +63,7 @@ def test_any_text_will_do_for_a_sky(pieces: list[str], number: int, more: int) -
     stars = stars_of(number)
     length = min_length(stars, QUESTION, COUNT) + more
     text = "".join(f"{piece} word" for piece in pieces * 400)
-    text = scatter(Sky([text], COUNT, 0, "made"), stars, QUESTION, min(length, COUNT(text)), COUNT)
+    text = scatter_stars(Sky([text], COUNT, 0, "made"), stars, QUESTION, min(length, COUNT(text)), COUNT)
     assert text.endswith(QUESTION)
     assert [line for line in text.split("\n") if line in stars] == stars
 
@@ -76,7 +76,7 @@ def test_strange_skies_meet_their_length(text: str) -> None:
     stars = stars_of(4)
     sky = Sky([text], COUNT, 0, "made")
     length = min(800, COUNT(text) // 2 + min_length(stars, QUESTION, COUNT))
-    found = scatter(sky, stars, QUESTION, length, COUNT)
+    found = scatter_stars(sky, stars, QUESTION, length, COUNT)
     assert COUNT(found) <= length
     if text.strip():
         assert length - COUNT(found) < min(map(COUNT, stars))
@@ -89,7 +89,7 @@ def test_the_story_is_long_varied_and_holds_nothing_that_could_be_an_answer(lang
     assert not re.search(r"[0-9★]|\bstars?\b|\bowls?\b|\bcount|星|数|猫头鹰|<|>", text)
     sentences = [each for each in re.split(r"(?<=[.!?。！？])", text) if each.strip()]
     assert len(set(sentences)) > 0.9 * len(sentences)
-    assert list(islice(tell(language, Random(5)), 50)) == list(islice(tell(language, Random(5)), 50))
+    assert list(islice(tell_story(language, Random(5)), 50)) == list(islice(tell_story(language, Random(5)), 50))
 
 
 # ---- user texts
@@ -100,9 +100,9 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"This is {name}. ", "utf-8")
-    assert [str(each.relative_to(tmp_path)) for each in files(tmp_path)] == ["a/B.md", "a/z.txt", "a.txt", "b.txt"]
+    assert [str(each.relative_to(tmp_path)) for each in list_text_files(tmp_path)] == ["a/B.md", "a/z.txt", "a.txt", "b.txt"]
     assert Sky.from_files(tmp_path, COUNT, 10).text.startswith("This is a/B.md.")
-    assert files(tmp_path / "c.jpg") == [tmp_path / "c.jpg"]
+    assert list_text_files(tmp_path / "c.jpg") == [tmp_path / "c.jpg"]
 
 
 def test_line_ends_and_marks_of_other_systems_change_nothing(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.counting_stars.answers import listed, marks
-from longspan.scenarios.counting_stars.stars import Stars, drawn
+from longspan.scenarios.counting_stars.answers import mark_stars, read_numbers
+from longspan.scenarios.counting_stars.stars import Stars, draw_stars
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -20,17 +20,17 @@ JSON = st.recursive(
 
 
 def membership(stars: Stars, names: list[int | None], *, reasoning: bool = False) -> float:
-    return fmean(mark.membership for mark in marks(stars.right, stars.wrong if reasoning else None, names))
+    return fmean(mark.membership for mark in mark_stars(stars.right, stars.wrong if reasoning else None, names))
 
 
 def test_the_example_of_the_paper() -> None:
-    found = marks([3, 5, 9], None, [3, 6, 9])
+    found = mark_stars([3, 5, 9], None, [3, 6, 9])
     assert [mark.membership for mark in found] == [1, 0, 1]
     assert [mark.slot for mark in found] == [1, 0, 1]
 
 
 def test_a_number_left_out_costs_one_star_of_membership_and_all_later_slots() -> None:
-    found = marks([3, 5, 9, 14], None, [3, 9, 14])
+    found = mark_stars([3, 5, 9, 14], None, [3, 9, 14])
     assert [mark.membership for mark in found] == [1, 0, 1, 1]
     assert [mark.slot for mark in found] == [1, 0, 0, 0]
 
@@ -38,7 +38,7 @@ def test_a_number_left_out_costs_one_star_of_membership_and_all_later_slots() ->
 def test_the_answer_is_cut_to_the_number_of_stars_and_what_comes_twice_counts_once() -> None:
     assert membership(Stars((3, 5), (4, 6)), [1, 2, 3, 5]) == 0
     assert membership(Stars((3, 5), (4, 6)), [3, 3, 5]) == 0.5
-    assert [mark.slot for mark in marks([3, 5], None, [3, 3, 5])] == [1, 0]
+    assert [mark.slot for mark in mark_stars([3, 5], None, [3, 3, 5])] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_answer_is_cut_to_the_number_of_stars_and_what_comes_twice_counts_on
     ],
 )
 def test_lists_are_read_leniently(reply: str) -> None:
-    assert listed(reply) == [3, 5, 9]
+    assert read_numbers(reply) == [3, 5, 9]
 
 
 NOTHING = ["", "OK.", "[]", "{}", "I saw 3 and 5 and 9.", "[true, null]", "[three, five]", "3 5 9", "{'owl': 'none'}"]
@@ -74,15 +74,15 @@ NOTHING = ["", "OK.", "[]", "{}", "I saw 3 and 5 and 9.", "[true, null]", "[thre
 
 @pytest.mark.parametrize("reply", NOTHING)
 def test_nothing_is_read_where_no_list_is(reply: str) -> None:
-    assert not [name for name in listed(reply) if name is not None]
+    assert not [name for name in read_numbers(reply) if name is not None]
 
 
 def test_a_number_alone_in_brackets_is_a_list_where_there_is_no_other() -> None:
-    assert listed('The one star: {"owl": [7]}') == [7]
+    assert read_numbers('The one star: {"owl": [7]}') == [7]
 
 
 def test_what_is_no_number_keeps_its_place_in_a_list() -> None:
-    assert listed('[3, null, "?", 2.5, 9]') == [3, None, None, None, 9]
+    assert read_numbers('[3, null, "?", 2.5, 9]') == [3, None, None, None, 9]
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_what_is_no_number_keeps_its_place_in_a_list() -> None:
     ],
 )
 def test_reasoning_weighs_right_and_wrong_counts(names: list[int], scores: list[float]) -> None:
-    found = marks([15, 117, 42], [16, 116, 43], names)
+    found = mark_stars([15, 117, 42], [16, 116, 43], names)
     assert [mark.membership for mark in found] == scores
 
 
 def test_reasoning_slot_by_slot() -> None:
-    assert [mark.slot for mark in marks([15, 117, 42], [16, 116, 43], [15, 116, 7])] == [1, 0.25, 0]
+    assert [mark.slot for mark in mark_stars([15, 117, 42], [16, 116, 43], [15, 116, 7])] == [1, 0.25, 0]
 
 
 DUMPS: dict[str, list[int]] = {
@@ -119,13 +119,13 @@ DUMPS: dict[str, list[int]] = {
 @pytest.mark.parametrize("reasoning", [False, True])
 @pytest.mark.parametrize("dump", DUMPS)
 def test_naming_numbers_without_reading_is_worth_no_more_than_chance(dump: str, reasoning: bool) -> None:
-    scores = [membership(drawn(Random(seed), 32), list(DUMPS[dump]), reasoning=reasoning) for seed in range(200)]
+    scores = [membership(draw_stars(Random(seed), 32), list(DUMPS[dump]), reasoning=reasoning) for seed in range(200)]
     assert fmean(scores) <= (0.25 * 1.375 if reasoning else 0.25) + 0.01
 
 
 @given(st.integers(0, 1000), st.integers(1, 64), st.booleans())
 def test_all_right_counts_score_in_full_in_any_order(seed: int, number: int, reasoning: bool) -> None:
-    stars = drawn(Random(seed), number)
+    stars = draw_stars(Random(seed), number)
     assert membership(stars, list(stars.right), reasoning=reasoning) == 1
     assert membership(stars, sorted(stars.right), reasoning=reasoning) == 1
     both = [count for pair in zip(stars.wrong, stars.right, strict=True) for count in pair]
@@ -135,12 +135,12 @@ def test_all_right_counts_score_in_full_in_any_order(seed: int, number: int, rea
 
 @given(st.lists(st.none() | st.integers(-3, 140), max_size=80), st.integers(0, 50), st.booleans())
 def test_marks_lie_in_bounds_and_a_place_is_never_worth_more_than_its_star(names: list[int | None], seed: int, reasoning: bool) -> None:
-    stars = drawn(Random(seed), 16)
-    found = marks(stars.right, stars.wrong if reasoning else None, names)
+    stars = draw_stars(Random(seed), 16)
+    found = mark_stars(stars.right, stars.wrong if reasoning else None, names)
     assert len(found) == 16
     assert all(0 <= mark.slot <= 1 and 0 <= mark.membership <= 1 for mark in found)
     assert sum(mark.right + mark.wrong for mark in found) <= 16
-    assert found == marks(stars.right, stars.wrong if reasoning else None, names[:16])
+    assert found == mark_stars(stars.right, stars.wrong if reasoning else None, names[:16])
     if not reasoning:
         assert all(mark.slot <= mark.membership for mark in found)
 
@@ -149,7 +149,7 @@ def test_marks_lie_in_bounds_and_a_place_is_never_worth_more_than_its_star(names
 def test_no_json_breaks_reading(value: object) -> None:
     import json
 
-    assert all(name is None or isinstance(name, int) for name in listed(json.dumps(value)))
+    assert all(name is None or isinstance(name, int) for name in read_numbers(json.dumps(value)))
 
 
 HOSTILE = ["[" + "9" * 500_000 + "]", "1," * 300_000, '"' + "1." * 300_000, "[" * 200_000, "{1:" * 50_000, "['1" * 50_000]
@@ -157,4 +157,4 @@ HOSTILE = ["[" + "9" * 500_000 + "]", "1," * 300_000, '"' + "1." * 300_000, "[" 
 
 @pytest.mark.parametrize("reply", HOSTILE)
 def test_hostile_replies_are_read_in_time(reply: str) -> None:
-    assert len(listed(reply)) <= 100_000
+    assert len(read_numbers(reply)) <= 100_000

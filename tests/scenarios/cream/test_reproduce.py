@@ -1,4 +1,4 @@
-"""`longspan reproduce cream`: the paper's rankings from the paper's scores."""
+"""`longspan cream reproduce`: the paper's rankings from the paper's scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from longspan.scenarios.cream.published import MODELS, ORDER, PAIRS, Scores
 from longspan.scenarios.cream.reproduce import reproduce
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_every_rating_is_that_of_the_formula(cells: dict[tuple[str, str, str], C
 def test_what_is_said_to_follow_follows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     with pytest.raises(SystemExit) as left:
-        main(["reproduce", "cream"])
+        main(["cream", "reproduce"])
     assert left.value.code == 0
     said = [" ".join(line.replace("│", "|").split()) for line in capsys.readouterr().out.splitlines()]
     follows = {line.split(" | ")[0].lstrip("| "): line.split(" | ")[1:4] for line in said if line.count(" | ") == 5}
@@ -78,11 +78,14 @@ def test_the_stated_correlations_are_set_beside_what_the_tables_give(cells: dict
 
 def test_it_prints_cells_and_takes_no_files(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["reproduce", "cream", "--json"])
+        main(["cream", "reproduce", "--json"])
     cells = json.loads(capsys.readouterr().out)
     assert {cell["column"] for cell in cells if cell["table"] == "elo"} == {str(setting) for setting in PAIRS}
-    for arguments, why in ((["cream", "."], "takes no files"), (["goodai-ltm"], "name the files that came with the paper")):
+    for arguments, why in (
+        (["cream", "reproduce", "."], "takes no files"),
+        (["goodai-ltm", "reproduce"], "name the files that came with the paper"),
+    ):
         with pytest.raises(SystemExit) as left:
-            main(["reproduce", *arguments])
+            main(arguments)
         assert left.value.code == 2
         assert why in capsys.readouterr().err

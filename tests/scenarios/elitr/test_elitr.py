@@ -13,17 +13,17 @@ import trio
 
 from longspan.scenarios.elitr.files import read_sheets
 from longspan.scenarios.elitr.scenario import Elitr
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli.options import GridOptions
 from longspan.simulator.contract.graded_record import Marked, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import Query
 from longspan.simulator.contract.script import Script
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -37,8 +37,8 @@ def scenario(**parameters: Any) -> Elitr:
 
 
 def played(out: Path, agent: str, *settings: str, tests: int = 1, data: tuple[str, ...] = ()) -> Result:
-    suite = load_suite("elitr").changed(settings, list(data), [], tests)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=16_000, seed=2023, agent=agent), out)])
+    suite = load_suite("elitr").apply_changes(settings, list(data), [], tests)
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=16_000, seed=2023, agent=agent), out)])
     assert outcome.error is None
     assert outcome.result is not None
     return outcome.result
@@ -72,8 +72,8 @@ def test_in_the_long_conversation_every_question_comes_a_span_after_its_evidence
 
 
 def test_it_is_woven_among_other_suites(tmp_path: Path) -> None:
-    suite = load_suite("ltm+elitr").changed(["delivery=interleave", "tokens=4000"], [], ["colours", "jokes", "elitr"], 1)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=16_000, seed=1, agent="oracle"), tmp_path)])
+    suite = load_suite("ltm+elitr").apply_changes(["delivery=interleave", "tokens=4000"], [], ["colours", "jokes", "elitr"], 1)
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=16_000, seed=1, agent="oracle"), tmp_path)])
     assert outcome.result is not None
     assert (outcome.result.score, outcome.result.max_score) == (3, 3)
     assert outcome.result.switch_rate > 0
@@ -225,7 +225,7 @@ def test_minutes_are_asked_for_and_have_no_score_of_their_own(tmp_path: Path) ->
         result = played(tmp_path, "oracle", "task=minutes", "tokens=3000", f"delivery={delivery}", tests=2)
         assert result.score is None
         assert {test.status for test in result.tests} == {"unscored"}
-        assert all("longspan arena" in test.reason for test in result.tests)
+        assert all("longspan cream arena" in test.reason for test in result.tests)
         run = RunFolder(tmp_path / ("elitr-made-up-16k-oracle-seed2023" if delivery == "interleave" else "elitr-made-up-oracle-seed2023"))
         for transcript in run.transcripts().values():
             for each in transcript.tests.values():

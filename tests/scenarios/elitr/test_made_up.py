@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.elitr.corpus import Meeting, count, parts
-from longspan.scenarios.elitr.made_up import MAX_TOKENS, MIN_TOKENS, write
+from longspan.scenarios.elitr.corpus import Meeting, count_tokens, cut_parts
+from longspan.scenarios.elitr.made_up import MAX_TOKENS, MIN_TOKENS, write_meeting
 from longspan.scenarios.elitr.rules import by_rule
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 
@@ -22,7 +22,7 @@ SEEDS = range(12)
 
 @pytest.fixture(scope="module")
 def meetings() -> list[Meeting]:
-    return [write(Random(seed), "made_dev_001") for seed in SEEDS]
+    return [write_meeting(Random(seed), "made_dev_001") for seed in SEEDS]
 
 
 def rule_of(meeting: Meeting, at: int) -> dict[str, Any]:
@@ -32,14 +32,14 @@ def rule_of(meeting: Meeting, at: int) -> dict[str, Any]:
 
 def test_a_meeting_has_five_to_eighteen_thousand_tokens_in_the_manner_of_the_corpus(meetings: list[Meeting]) -> None:
     for meeting in meetings:
-        assert MIN_TOKENS <= count(meeting.text) <= MAX_TOKENS
+        assert MIN_TOKENS <= count_tokens(meeting.text) <= MAX_TOKENS
         assert all(marker in meeting.text for marker in ("(PERSON", "[PERSON", "[ORGANIZATION", "<unintelligible/>", "uh", "- "))
         assert any(not line.startswith("(") for line in meeting.lines), "what somebody says goes on in bare lines"
 
 
 @pytest.mark.parametrize("size", [3000, 6000, 30_000])
 def test_a_meeting_is_never_larger_than_asked_for(size: int) -> None:
-    sizes = [count(write(Random(seed), "x", size).text) for seed in range(4)]
+    sizes = [count_tokens(write_meeting(Random(seed), "x", size).text) for seed in range(4)]
     assert all(0.9 * size <= each <= size for each in sizes)
 
 
@@ -51,7 +51,7 @@ def test_every_type_is_asked_at_every_position(meetings: list[Meeting]) -> None:
 
 def test_what_a_question_rests_on_stands_where_it_says(meetings: list[Meeting]) -> None:
     for meeting in meetings:
-        ends = list(accumulate(count(line + "\n") for line in meeting.lines))
+        ends = list(accumulate(count_tokens(line + "\n") for line in meeting.lines))
         for asked in meeting.questions:
             thirds = {min(2, 3 * ends[line] // (ends[-1] + 1)) for line in asked.evidence}
             if asked.place == "S":
@@ -155,7 +155,7 @@ def test_any_reply_gets_a_score(reply: str) -> None:
         assert why
 
 
-WRITTEN = write(Random(1), "made_dev_001", 3000)
+WRITTEN = write_meeting(Random(1), "made_dev_001", 3000)
 
 
 def test_as_much_as_is_read_of_a_reply_is_no_trouble() -> None:
@@ -166,11 +166,11 @@ def test_as_much_as_is_read_of_a_reply_is_no_trouble() -> None:
 
 @given(st.lists(st.text(alphabet="ab ", max_size=40), min_size=1, max_size=60), st.integers(5, 50))
 def test_parts_are_the_whole(lines: list[str], size: int) -> None:
-    found = parts(lines, size)
+    found = cut_parts(lines, size)
     assert [at for part in found for at in part] == list(range(len(lines)))
     assert all(found)
 
 
 def test_the_same_seed_gives_the_same_meeting() -> None:
-    assert write(Random(1), "made_dev_001", 3000) == WRITTEN
-    assert write(Random(2), "made_dev_001", 3000).id != WRITTEN.id
+    assert write_meeting(Random(1), "made_dev_001", 3000) == WRITTEN
+    assert write_meeting(Random(2), "made_dev_001", 3000).id != WRITTEN.id

@@ -1,4 +1,4 @@
-"""`longspan reproduce elitr-bench`: the paper's tables from released files, from files like them, and from runs."""
+"""`longspan elitr-bench reproduce`: the paper's tables from released files, from files like them, and from runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 import trio
 from scipy.stats import pearsonr, t, ttest_ind
+from tests.schemas import check_output
 
-from longspan.scenarios.elitr.marks import shown
+from longspan.scenarios.elitr.marks import format_figure
 from longspan.scenarios.elitr.reproduce import reproduce
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import Cell
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.results.papers import Cell
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -48,7 +49,7 @@ def test_each_dev_cell_of_table_2_is_the_printed_one(cells: Mapping[tuple[str, s
     for cell in dev:
         assert cell.published is not None
         assert cell.ours == pytest.approx(cell.published, abs=0.006)
-        assert shown(cell.ours) == f"{cell.published:.2f}"
+        assert format_figure(cell.ours) == f"{cell.published:.2f}"
         assert cell.n == 141
 
 
@@ -91,12 +92,12 @@ def test_the_command_prints_cells_and_tables(elitr: Path) -> None:
         sys.executable,
         "-c",
         "from longspan.simulator.cli import main; main()",
-        "reproduce",
         "elitr-bench",
+        "reproduce",
         str(elitr / "generated-responses"),
     ]
     done = subprocess.run([*start, "--json"], capture_output=True, text=True, check=True)
-    assert {"paper", "table", "row", "column", "ours", "published", "n"} == set(json.loads(done.stdout)[0])
+    assert {"paper", "table", "row", "column", "ours", "published", "n"} == set(check_output("elitr-bench-reproduce", done.stdout)[0])
     shown_ = subprocess.run(start, capture_output=True, text=True, check=True).stdout
     assert "8.53 (8.53)" in shown_
 
@@ -197,7 +198,7 @@ def test_annotators_agree_as_far_as_icc_says(tmp_path: Path) -> None:
     ("value", "printed"), [(8.5248, "8.53"), (8.5244, "8.52"), (5.0354, "5.04"), (4.695035, "4.70"), (7.0, "7.00"), (None, "-")]
 )
 def test_figures_are_rounded_half_up_twice(value: float | None, printed: str) -> None:
-    assert shown(value) == printed
+    assert format_figure(value) == printed
 
 
 def test_a_zip_needs_no_unpacking_and_a_folder_no_sorting(tmp_path: Path) -> None:
@@ -249,13 +250,13 @@ def test_one_seed_of_the_papers_three_is_named_so(tmp_path: Path) -> None:
 
 def test_runs_of_ours_make_the_same_tables(tmp_path: Path) -> None:
     for setting in ("qa", "conv"):
-        suite = load_suite("elitr").changed([f"setting={setting}", "mode=multi", "tokens=3000"], [], [], 1)
+        suite = load_suite("elitr").apply_changes([f"setting={setting}", "mode=multi", "tokens=3000"], [], [], 1)
         plans = [
-            plan(RunSettings(suite=suite, span=32_000, seed=seed, agent=agent), tmp_path)
+            plan_run(RunSettings(suite=suite, span=32_000, seed=seed, agent=agent), tmp_path)
             for seed in (2023, 2024)
             for agent in ("oracle", "silent")
         ]
-        assert all(outcome.error is None for outcome in trio.run(play, plans))
+        assert all(outcome.error is None for outcome in trio.run(play_plans, plans))
     found = cells_of(tmp_path)
     assert found["table2", "oracle", "multi-qa-dev"].ours == 10
     assert found["table2", "silent", "multi-conv-dev"].ours == 0
@@ -265,8 +266,8 @@ def test_runs_of_ours_make_the_same_tables(tmp_path: Path) -> None:
 
 
 def test_three_seeds_of_an_agent_are_three_sittings_of_it(tmp_path: Path) -> None:
-    suite = load_suite("elitr").changed(["tokens=3000"], [], [], 1)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=32_000, seed=7, agent="oracle"), tmp_path)])
+    suite = load_suite("elitr").apply_changes(["tokens=3000"], [], [], 1)
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=32_000, seed=7, agent="oracle"), tmp_path)])
     result = json.loads((outcome.folder / "result.json").read_text("utf-8"))
     for seed in (2023, 2024, 2025):
         copy = shutil.copytree(outcome.folder, tmp_path / "seeds" / str(seed))

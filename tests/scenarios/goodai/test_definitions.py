@@ -18,22 +18,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from longspan.scenarios.goodai.definitions import MAX_BYTES, read
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, ScenarioError
 from longspan.simulator.cli import main
 from longspan.simulator.contract.script import LAST, MAX_PAUSE, Script
-from longspan.simulator.gradebook.commitment import publish, read_published, verify
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
-from longspan.simulator.report import Report
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook.commitment import publish_scores, read_published, verify_scores
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import Plan, plan, replan
-from longspan.simulator.running.runner import play, replay, resume
+from longspan.simulator.running.planning import Plan, plan_run, replan_run
+from longspan.simulator.running.runner import play_plans, replay_run, resume_run
 from longspan.simulator.suite.definitions import Definition, Definitions, read_definitions
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite
-from longspan.simulator.suite.trust import vouch
+from longspan.simulator.suite.trust import vouch_for
 
 BENCHMARKS = {"1k": 1_000, "32k": 32_000, "32k (isolated)": 32_000, "120k": 120_000, "200k": 200_000, "500k": 500_000}
 FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -148,14 +148,14 @@ def written(tmp_path: Path) -> Path:
 
 
 def planned(definitions: Definitions, out: Path, *, span: int | None = None, seed: int = 0, agent: str = "oracle", **more: Any) -> Plan:
-    suite = more.pop("suite", load_suite("ltm").changed([], [], [], definitions.max_tests))
-    return plan(
+    suite = more.pop("suite", load_suite("ltm").apply_changes([], [], [], definitions.max_tests))
+    return plan_run(
         RunSettings(suite=suite, span=span or definitions.span or 0, seed=seed, agent=agent, definitions=definitions.folder, **more), out
     )
 
 
 def run(each: Plan) -> tuple[RunFolder, Result]:
-    (outcome,) = trio.run(lambda: play([each], pages=Report))
+    (outcome,) = trio.run(lambda: play_plans([each], pages=Report))
     assert outcome.error is None
     assert outcome.result is not None
     return RunFolder(outcome.folder), outcome.result
@@ -216,7 +216,7 @@ def test_oracle_has_full_marks_on_all_that_is_published(benchmark: str, goodai: 
 @pytest.mark.parametrize(("agent", "settings"), [("oracle", []), ("oracle", ["rules=paper"]), ("silent", [])])
 def test_what_is_published_isolated(agent: str, settings: list[str], goodai: Path, tmp_path: Path) -> None:
     definitions = read_definitions(goodai / "definitions" / "Benchmark 3 - 32k (isolated)")
-    suite = load_suite("ltm").changed(settings, [], [], None)
+    suite = load_suite("ltm").apply_changes(settings, [], [], None)
     _, result = run(planned(definitions, tmp_path, suite=suite, agent=agent, isolated=True))
     assert result.score == (11 if agent == "oracle" else 0), [(test.id, test.reason) for test in result.tests if test.score != 1]
 
@@ -308,21 +308,21 @@ def test_early_placement_is_refused(written: Path, tmp_path: Path) -> None:
 def test_a_run_is_played_again_resumed_and_verified(written: Path, tmp_path: Path) -> None:
     folder, result = run(planned(read_definitions(written), tmp_path, agent="notebook"))
     assert str(written) in (folder.path / "report.html").read_text("utf-8")
-    assert trio.run(replay, folder) == result
-    publish(folder, tmp_path / "published.json")
-    assert all(check.holds for check in verify(read_published(tmp_path / "published.json"), folder))
+    assert trio.run(replay_run, folder) == result
+    publish_scores(folder, tmp_path / "published.json")
+    assert all(check.holds for check in verify_scores(read_published(tmp_path / "published.json"), folder))
     journal = folder.journal("main")
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[: len(lines) // 2]))
-    outcome = trio.run(resume, RunFolder(folder.path), "notebook")
+    outcome = trio.run(resume_run, RunFolder(folder.path), "notebook")
     assert outcome.error is None
     assert outcome.result == result
 
 
 def test_a_limit_on_the_tests_is_kept_when_a_run_is_planned_again(written: Path, tmp_path: Path) -> None:
-    made = planned(read_definitions(written), tmp_path, suite=load_suite("ltm").changed([], [], [], 1))
+    made = planned(read_definitions(written), tmp_path, suite=load_suite("ltm").apply_changes([], [], [], 1))
     assert {test.id for test in made.tests["main"]} == {f"{scenario}-0" for scenario in DATASETS}
-    again = replan(made.manifest, "silent", tmp_path)
+    again = replan_run(made.manifest, "silent", tmp_path)
     assert again.tests == made.tests
 
 
@@ -340,7 +340,7 @@ def test_a_limit_on_the_tests_is_kept_when_a_run_is_planned_again(written: Path,
 def test_definitions_that_changed_are_refused(change: Callable[[Path], Any], message: str, written: Path, tmp_path: Path) -> None:
     folder, _ = run(planned(read_definitions(written), tmp_path, agent="silent"))
     change(written)
-    for again in (lambda: trio.run(replay, folder), lambda: trio.run(resume, folder, "silent")):
+    for again in (lambda: trio.run(replay_run, folder), lambda: trio.run(resume_run, folder, "silent")):
         with pytest.raises(InputError, match=message) as raised:
             again()
         assert str(written) in str(raised.value)
@@ -349,7 +349,7 @@ def test_definitions_that_changed_are_refused(change: Callable[[Path], Any], mes
 def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp_path: Path) -> None:
     folder, result = run(planned(read_definitions(written), tmp_path, agent="silent"))
     (written / "config.yml").unlink()
-    assert trio.run(replay, folder) == result
+    assert trio.run(replay_run, folder) == result
 
 
 @pytest.mark.parametrize(
@@ -362,10 +362,10 @@ def test_the_configuration_may_change_once_a_run_has_its_span(written: Path, tmp
 def test_a_manifest_may_name_any_folder(place: str, message: str, written: Path, tmp_path: Path) -> None:
     changed = planned(read_definitions(written), tmp_path).manifest.model_copy(update={"definitions": Path(place)})
     with pytest.raises(InputError, match="names a file or a model to use"):
-        replan(changed, "silent", tmp_path)
-    vouch(changed)
+        replan_run(changed, "silent", tmp_path)
+    vouch_for(changed)
     with pytest.raises(InputError, match=message):
-        replan(changed, "silent", tmp_path)
+        replan_run(changed, "silent", tmp_path)
 
 
 # The command line.
@@ -445,7 +445,7 @@ def test_waits_for_tokens_that_outlast_the_span_leave_the_test_out(tmp_path: Pat
     colours(tmp_path / "long", {"tokens": 1500}, {"tokens": 1500}, {})
     definitions = read_definitions(tmp_path / "long")
     with pytest.raises(InputError, match="colours-0 is left out: its waits take longer than the span of 2,000 tokens"):
-        planned(definitions, tmp_path, span=2_000, suite=load_suite("ltm").changed([], [], ["colours"], 1))
+        planned(definitions, tmp_path, span=2_000, suite=load_suite("ltm").apply_changes([], [], ["colours"], 1))
     assert planned(definitions, tmp_path, span=4_000).tests["main"]
 
 

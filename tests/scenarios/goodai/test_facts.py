@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
+from longspan.scenarios.goodai.facts import SCENARIOS, make_facts, make_record
 from longspan.scenarios.goodai.files import TestRecord
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import SCENARIOS as GROUP
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.suite.suite import load_suite
 
 ASKING = sorted(set(SCENARIOS) - {"Restaurant"})
@@ -48,7 +48,7 @@ def said(*exchanges: tuple[str, str]) -> list[tuple[str, str]]:
 
 def test_there_is_a_scenario_of_ours_for_every_dataset() -> None:
     assert sorted(SCENARIOS.values()) == sorted(load_suite("ltm").scenarios)
-    assert set(SCENARIOS.values()) <= set(installed(GROUP))
+    assert set(SCENARIOS.values()) <= set(find_entry_points(GROUP))
 
 
 # ---- published tests
@@ -92,7 +92,7 @@ def test_what_every_published_definition_expects_has_full_marks(goodai: Path, ru
     assert {dataset for dataset, _ in found} == set(ASKING)
     pool = [definition["expected_responses"] for dataset, definition in found if dataset == "Spy Meeting"]
     for dataset, definition in found:
-        known = facts(dataset, definition["script"], definition["expected_responses"], pool)
+        known = make_facts(dataset, definition["script"], definition["expected_responses"], pool)
         assert json.loads(json.dumps(known)) == known
         scenario = make_scenario(SCENARIOS[dataset], {})
         if "rules" in type(scenario).model_fields:
@@ -106,12 +106,12 @@ def test_what_every_published_definition_expects_has_full_marks(goodai: Path, ru
 
 def test_a_joke_is_numbered_as_it_was_told_and_the_question_is_none() -> None:
     told = ["A lamp walks into a bar.", "My kettle sings.", "Which joke did I tell you about 2 hours ago?"]
-    assert facts("Jokes", told, ["my kettle sings"]) == {"jokes": told[:2], "asked": 1}
+    assert make_facts("Jokes", told, ["my kettle sings"]) == {"jokes": told[:2], "asked": 1}
 
 
 def test_a_way_is_read_leg_by_leg() -> None:
     way = "(Something.)\nFrom Old Mill, go 4km East to Pier.\nFrom Pier, go 2km North to House of Cards."
-    assert facts("Locations Directions", [], [way]) == {
+    assert make_facts("Locations Directions", [], [way]) == {
         "places": ["Old Mill", "Pier", "House of Cards"],
         "legs": [["east", 4.0], ["north", 2.0]],
         "unit": "km",
@@ -121,17 +121,17 @@ def test_a_way_is_read_leg_by_leg() -> None:
 def test_containers_are_what_something_was_put_into() -> None:
     story = ["(On TV) Zoe entered the hall.\n", "(On TV) Ben is in the hall.\n", "(On TV) The hat is in the bag.\n"]
     story += ["(On TV) Zoe moved the hat to the tub.\n", "(On TV) Ben exited the hall.\n", "Where will Ben look for the hat?"]
-    assert facts("SallyAnne", story, ["bag"]) == {"answer": "bag", "containers": ["bag", "tub"], "first": "bag", "really": "tub"}
+    assert make_facts("SallyAnne", story, ["bag"]) == {"answer": "bag", "containers": ["bag", "tub"], "first": "bag", "really": "tub"}
 
 
 def test_spies_are_confused_with_other_meetings_and_accept_what_their_own_messages_mean_in_any_of_them() -> None:
     own, later = [["tent"], ["noon", "midday"]], [["tent", "canvas"], ["noon", "midday"]]
     other, newer = [["sled", "skis"], ["midday", "twelve"]], [["skis", "snowshoes"], ["pier"]]
-    assert facts("Spy Meeting", [], own, [own, later, other, newer]) == {
+    assert make_facts("Spy Meeting", [], own, [own, later, other, newer]) == {
         "accepted": [["tent", "canvas"], ["noon", "midday", "twelve"]],
         "foreign": [["sled", "skis", "snowshoes"], ["pier"]],
     }
-    assert facts("Spy Meeting", [], own) == {"accepted": own, "foreign": []}
+    assert make_facts("Spy Meeting", [], own) == {"accepted": own, "foreign": []}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_spies_are_confused_with_other_meetings_and_accept_what_their_own_messag
 )
 def test_what_cannot_be_understood_is_told_in_one_line(dataset: str, lines: list[str], expected: list[Any]) -> None:
     with pytest.raises(InputError) as caught:
-        facts(dataset, lines, expected)
+        make_facts(dataset, lines, expected)
     assert dataset in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_understood_is_told_in_one_line(dataset: str, lines: list
 @example(dataset="Shopping", lines=[], expected=[["soap", float("inf")]])
 def test_anything_else_is_refused_or_gives_json(dataset: str, lines: list[Any], expected: Any) -> None:
     try:
-        known = facts(dataset, lines, expected)
+        known = make_facts(dataset, lines, expected)
     except InputError as error:
         known = {"refused": str(error).splitlines()[1:]}
     assert json.loads(json.dumps(known, allow_nan=False)) == known
@@ -182,19 +182,19 @@ def test_anything_else_is_refused_or_gives_json(dataset: str, lines: list[Any], 
 
 def test_the_question_is_where_the_answer_stands_and_the_message_after_it_is_no_part_of_the_test() -> None:
     log = said(("I am Zoe.", "Noted."), ("Who am I?", "  Zoe.\n"), ("Forget it.", "Done."))
-    played = record(recorded("NameList", log, expected=["Zoe"], actual=["Zoe."]))
+    played = make_record(recorded("NameList", log, expected=["Zoe"], actual=["Zoe."]))
     assert [(each.text, each.asks) for each in played.exchanges] == [("I am Zoe.", False), ("Who am I?", True)]
 
 
 def test_each_of_several_answers_has_its_question() -> None:
     log = said(("Whenever I hum, say: ahoy", "OK."), ("Hum!", "Ahoy"), ("Hum!", "OK."), ("Hum!", "Ahoy"), ("Cancel it.", "Done."))
-    played = record(recorded("Trigger Response", log, expected=["ahoy"] * 3, actual=["Ahoy", "OK.", "Ahoy"]))
+    played = make_record(recorded("Trigger Response", log, expected=["ahoy"] * 3, actual=["Ahoy", "OK.", "Ahoy"]))
     assert [each.turn for each in played.answers] == [1, 2, 3]
     assert len(played.exchanges) == 4
 
 
 def test_an_answer_that_is_not_in_the_log_counts_all_the_same() -> None:
-    played = record(recorded("Colours", said(("It is red.", "OK."), ("Which?", "Blue.")), expected=["Red"], actual=["Red."]))
+    played = make_record(recorded("Colours", said(("It is red.", "OK."), ("Which?", "Blue.")), expected=["Red"], actual=["Red."]))
     assert played.answer.reply == "Red."
 
 
@@ -202,13 +202,13 @@ def test_quotations_are_watched_for_in_all_that_was_said_afterwards_but_for_the_
     log = said(("'Well.' - Zoe", "Nice."), ("Append the quote from Zoe to your 3rd response.", "OK."))
     log += [("System", "Trivia."), ("Agent", "Facts."), *said(("I am Ben.", "Hi."), ("Forget the quote.", "Well."))]
     test = recorded("Prospective Memory", log, expected=[["Well.", "Zoe", 3]], actual=["OK."])
-    played = record(test)
+    played = make_record(test)
     assert [each.text for each in played.answers] == ["Append the quote from Zoe to your 3rd response."]
     assert [each.reply for each in played.watched] == ["Facts.", "Hi."]
     with pytest.raises(InputError, match="no instruction"):
-        record(test.model_copy(update={"task_log": test.task_log[:2]}))
+        make_record(test.model_copy(update={"task_log": test.task_log[:2]}))
 
 
 def test_replies_that_are_no_text_are_refused() -> None:
     with pytest.raises(InputError, match="must be text"):
-        record(recorded("Colours", said(("Which?", "Red.")), expected=["Red"], actual=[3]))
+        make_record(recorded("Colours", said(("Which?", "Red.")), expected=["Red"], actual=[3]))

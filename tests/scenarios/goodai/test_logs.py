@@ -23,18 +23,19 @@ from longspan.scenarios.goodai import files, logs, master_log
 from longspan.scenarios.goodai.facts import SCENARIOS
 from longspan.scenarios.goodai.files import read_records
 from longspan.scenarios.goodai.master_log import Type
-from longspan.simulator.archive.run_folder import Correction, RunFolder
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import write_json
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.imports import ImportOptions, import_run
-from longspan.simulator.files.reading import write_json
-from longspan.simulator.gradebook import commitment
-from longspan.simulator.gradebook.gradebook import grade_run
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
+from longspan.simulator.journal.run_folder import Correction, RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook import commitment
+from longspan.simulator.results.gradebook.gradebook import grade_run
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running import runner
-from longspan.simulator.running.scoring import score
+from longspan.simulator.running.imports import ImportOptions, import_run
+from longspan.simulator.running.scoring import score_run
 from longspan.simulator.suite.definitions import Definitions, read_definitions
 
 KIND = "goodai-log"
@@ -240,7 +241,7 @@ def test_without_definitions_tests_are_unscored_and_say_what_would_help(file: Pa
     assert all("--definitions" in test.reason for test in result.tests)
     assert result.score is None
     run.correct(Correction(test="colours-0", score=1, why="It says Plum.", by="Ada"))
-    assert score(run).score_bounds == (1.0, 3.0)
+    assert score_run(run).score_bounds == (1.0, 3.0)
 
 
 def test_definitions_that_lack_tests_leave_these_unscored_and_the_other_way_round_is_told(file: Path, definitions: Path) -> None:
@@ -281,7 +282,7 @@ def test_rules_of_the_paper_are_used_where_they_are_asked_for(file: Path, defini
 def test_it_is_replayed_without_a_conductor_and_nothing_is_written(file: Path, definitions: Path) -> None:
     run = imported(file, definitions)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
-    assert trio.run(runner.replay, run) == read_result(run)
+    assert trio.run(runner.replay_run, run) == read_result(run)
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
@@ -320,7 +321,7 @@ def test_it_is_no_proof_of_published_scores(file: Path, tmp_path: Path) -> None:
     )
     write_json(tmp_path / "published.json", published)
     with pytest.raises(InputError, match="an imported run has no commitment"):
-        list(commitment.verify(commitment.read_published(tmp_path / "published.json"), run))
+        list(commitment.verify_scores(commitment.read_published(tmp_path / "published.json"), run))
 
 
 def test_the_command_prints_results_and_where_they_are(
@@ -383,7 +384,7 @@ def test_a_log_that_ends_anywhere_is_imported_as_far_as_it_goes(tmp_path_factory
     assert [event.text for event in messages(run)] == [each["data"]["message"] for each in in_log(entries, Type.SENT, Type.FILLER)]
     whole = isinstance(journal(run)[-1], events.Close)
     assert whole == (len(ended) == len(result.tests) and entries[-1]["type"] not in (Type.SENT, Type.FILLER))
-    assert trio.run(runner.replay, run) == result
+    assert trio.run(runner.replay_run, run) == result
 
 
 NO_EVENT = "not an event of a master log"
@@ -529,7 +530,7 @@ def published(request: pytest.FixtureRequest, goodai: Path, tmp_path_factory: py
     benchmark, agent = request.param
     file = goodai / "runs" / benchmark / agent / "master_log.jsonl.gz"
     out = tmp_path_factory.mktemp("published") / "run"
-    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"))
+    import_run(KIND, file, out, ImportOptions(definitions=read_definitions(goodai / "definitions" / benchmark), rules="paper"), Report)
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()], RunFolder(out)
 
 
@@ -541,7 +542,7 @@ def test_a_published_conversation_is_in_the_journal(published: Published) -> Non
     jumps = [event for event in journal(run) if isinstance(event, events.Jump)]
     assert len(jumps) == sum(each["data"]["time"] > 0 for each in in_log(entries, Type.WAIT)) == 12
     assert {event.test.partition("-")[0] for event in jumps} == {"jokes"}
-    assert trio.run(runner.replay, run) == read_result(run)
+    assert trio.run(runner.replay_run, run) == read_result(run)
 
 
 def test_every_published_test_is_graded(published: Published) -> None:

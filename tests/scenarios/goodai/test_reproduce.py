@@ -1,4 +1,4 @@
-"""`longspan reproduce goodai-ltm`: the published scores again, from the published transcripts."""
+"""`longspan goodai-ltm reproduce`: the published scores again, from the published transcripts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.schemas import check_output
 
 from longspan.scenarios.goodai.reproduce import reproduce
-from longspan.scenarios.goodai.table1 import printed
+from longspan.scenarios.goodai.table1 import printed_score
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 EXACT = {
     "name_list": 1.0,
@@ -81,12 +82,12 @@ def test_recorded_scores_are_the_printed_ones_for_every_agent(goodai: Path) -> N
 
 
 def test_what_the_paper_does_not_print_is_null() -> None:
-    assert printed("LTMAgentWrapper - claude-3-opus - 200000 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") is None
-    assert printed("LLMChatSession - gpt-4o - 128000", "Benchmark 3 - 64k") is None
-    assert printed("LLMChatSession - gpt-4o - 16000", "Benchmark 3 - 32k") is None
-    assert printed("somebody's agent", "Benchmark 3 - 32k") is None
-    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") == (5.0, 2.3)
-    assert printed("LTMAgentWrapper - claude-3-opus - 16384 - SEMANTIC_ONLY", "Benchmark 3 - 32k") is None, "another memory"
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 200000 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") is None
+    assert printed_score("LLMChatSession - gpt-4o - 128000", "Benchmark 3 - 64k") is None
+    assert printed_score("LLMChatSession - gpt-4o - 16000", "Benchmark 3 - 32k") is None
+    assert printed_score("somebody's agent", "Benchmark 3 - 32k") is None
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 16384 - QG_JSON_USER_INFO", "Benchmark 3 - 32k") == (5.0, 2.3)
+    assert printed_score("LTMAgentWrapper - claude-3-opus - 16384 - SEMANTIC_ONLY", "Benchmark 3 - 32k") is None, "another memory"
 
 
 def recorded(**changes: Any) -> dict[str, Any]:
@@ -180,14 +181,19 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(recorded()))
 
     def longspan(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", "reproduce", *arguments]
+        command = [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *arguments]
         return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
 
-    told = longspan("goodai-ltm", str(tmp_path / "a.jsonl"), "--json")
+    told = longspan("goodai-ltm", "reproduce", str(tmp_path / "a.jsonl"), "--json")
     assert told.returncode == 0
-    assert {tuple(each) for each in json.loads(told.stdout)} == {("paper", "table", "row", "column", "ours", "published", "n")}
-    assert "Agreement" in longspan("goodai-ltm", str(tmp_path / "a.jsonl")).stdout
-    for wrong, said in ((("nobody", str(tmp_path)), "no paper 'nobody'"), (("goodai-ltm", "nowhere"), "nowhere: does not exist")):
+    assert {tuple(each) for each in check_output("goodai-ltm-reproduce", told.stdout)} == {
+        ("paper", "table", "row", "column", "ours", "published", "n")
+    }
+    assert "Agreement" in longspan("goodai-ltm", "reproduce", str(tmp_path / "a.jsonl")).stdout
+    for wrong, said in (
+        (("nobody", "reproduce", str(tmp_path)), "No such command 'nobody'"),
+        (("goodai-ltm", "reproduce", "nowhere"), "nowhere: does not exist"),
+    ):
         refused = longspan(*wrong)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert said in refused.stderr

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.goodai.facts import SCENARIOS, facts, record
+from longspan.scenarios.goodai.facts import SCENARIOS, make_facts, make_record
 from longspan.scenarios.goodai.files import TestRecord, read_records
 from longspan.scenarios.ltm import paper_rules as rules
 from longspan.simulator.base.installed import SCENARIOS as GROUP
-from longspan.simulator.base.installed import installed
+from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.contract.graded_record import Exchange, Record
+from longspan.simulator.contract.plugins import make_scenario, scenario_class
 from longspan.simulator.contract.scenario import Scenario
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.suite.plugins import make_scenario, scenario_class
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
-RULED = [name for name in installed(GROUP) if name != "restaurant" and "rules" in scenario_class(name).model_fields]
+RULED = [name for name in find_entry_points(GROUP) if name != "restaurant" and "rules" in scenario_class(name).model_fields]
 
 
 def by_paper(name: str) -> Scenario:
@@ -75,8 +75,8 @@ def regraded(goodai: Path) -> Mapping[str, list[Regraded]]:
     pool = [test.expected_responses for test in tests if test.dataset == "Spy Meeting"]
     found = defaultdict(list)
     for test in tests:
-        played = record(test)
-        known = facts(test.dataset, [each.text for each in played.exchanges], test.expected_responses, pool)
+        played = make_record(test)
+        known = make_facts(test.dataset, [each.text for each in played.exchanges], test.expected_responses, pool)
         found[test.dataset].append(Regraded(test, by_paper(SCENARIOS[test.dataset]).grade(known, played).score))
     return found
 
@@ -149,7 +149,7 @@ def test_the_papers_rules_grade_a_huge_reply(name: str) -> None:
 
 @pytest.mark.parametrize(("reply", "score"), [("RED.", 1), ("Blue, green or red?", 1), ("I am bored.", 1), ("Crimson.", 0)])
 def test_a_colour_counts_wherever_it_stands(reply: str, score: float) -> None:
-    assert rules.colours({"colour": "Red"}, answered(reply)).score == score
+    assert rules.grade_colours({"colour": "Red"}, answered(reply)).score == score
 
 
 def test_a_trigger_counts_where_the_phrase_stands() -> None:
@@ -210,7 +210,7 @@ def entries(*listed: tuple[Any, Any]) -> str:
     ],
 )
 def test_a_shopping_list_counts_in_thirds(reply: str, score: float) -> None:
-    assert rules.shopping({"list": {"soap": 2, "leek": 3}}, answered(reply)).score == pytest.approx(score)
+    assert rules.grade_shopping({"list": {"soap": 2, "leek": 3}}, answered(reply)).score == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -246,5 +246,5 @@ def test_a_container_is_the_answer_in_json(reply: str, score: float) -> None:
 
 def test_a_quotation_counts_to_the_letter() -> None:
     quotation = "Well begun is half done, they say; and so it is."
-    assert rules.quotes(f"OK.\n'{quotation.upper()}' - Zoe", quotation)
-    assert not rules.quotes("Well begun is half done, they said; and so it is.", quotation)
+    assert rules.contains_quotation(f"OK.\n'{quotation.upper()}' - Zoe", quotation)
+    assert not rules.contains_quotation("Well begun is half done, they said; and so it is.", quotation)

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import pytest
 from tests.scenarios.histories.conftest import published
 
-from longspan.scenarios.histories import Question, read
-from longspan.scenarios.histories.grading import graded
+from longspan.scenarios.histories import Question, read_histories
+from longspan.scenarios.histories.data_files import list_sources
+from longspan.scenarios.histories.grading import grade_question
 from longspan.scenarios.histories.locomo_answers import read_answers
 from longspan.scenarios.histories.longmemeval_answers import ABSTAINS, questions_in, value_of
 from longspan.scenarios.histories.longmemeval_answers import read_answers as read_longmemeval
-from longspan.scenarios.histories.sources import sources
-from longspan.scenarios.histories.verdicts import Answer
+from longspan.scenarios.histories.released_answers import ReleasedAnswer
 from longspan.simulator.contract.graded_record import Exchange, Record
 
-DOCS = Path(__file__).parents[3] / "docs" / "histories.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "history-grading.md"
 FILES = ("full-context-gpt-4o-mini-cot", "full-context-gpt-4.1-mini-memos", "vague-v1", "a40-no_memory", "a40-file_based")
 DEV = ("a40-dev144_structured", "a40-dev144_file_based")
 
@@ -37,12 +37,12 @@ class Tally(NamedTuple):
         return 1 - (self.wrongly_right + self.wrongly_wrong) / self.decided
 
 
-def tally(benchmark: str, answered: Iterator[tuple[Question, Answer]]) -> Tally:
+def tally(benchmark: str, answered: Iterator[tuple[Question, ReleasedAnswer]]) -> Tally:
     answers = decided = wrongly_right = wrongly_wrong = 0
     for question, answer in answered:
         facts = {"benchmark": benchmark, "grading": benchmark, "id": question.id, "question": question.text, "answer": question.answer}
         facts |= {"kind": question.kind, "answerable": question.answerable, "options": [], "rubric": [], "trap": question.trap}
-        (item,) = graded(facts, Record(exchanges=(Exchange(1, question.text, answer.reply, asks=True),))).items
+        (item,) = grade_question(facts, Record(exchanges=(Exchange(1, question.text, answer.reply, asks=True),))).items
         answers += 1
         if item.labels["by"] == "rules":
             decided += 1
@@ -53,12 +53,12 @@ def tally(benchmark: str, answered: Iterator[tuple[Question, Answer]]) -> Tally:
 
 @cache
 def asked() -> dict[str, Question]:
-    histories = read("locomo", published("locomo") / "locomo10.json.gz")
+    histories = read_histories("locomo", published("locomo") / "locomo10.json.gz")
     return {f"{number}/{question.id}": question for number, history in enumerate(histories) for question in history.questions}
 
 
 def locomo(name: str, *, adversarial: bool) -> Tally:
-    (source,) = sources(published("locomo") / "answers" / f"{name}.json.gz")
+    (source,) = list_sources(published("locomo") / "answers" / f"{name}.json.gz")
     released = read_answers(name, source, source.json(), None)
     assert released is not None
     return tally("locomo", ((asked()[each.question], each) for each in released.answers if each.adversarial == adversarial))
@@ -66,14 +66,14 @@ def locomo(name: str, *, adversarial: bool) -> Tally:
 
 def longmemeval(name: str) -> Tally:
     folder = published("longmemeval")
-    questions = questions_in(value_of(sources(folder / "questions_s.json.gz")[0]))
-    (source,) = sources(folder / "answers" / f"{name}.json.gz")
+    questions = questions_in(value_of(list_sources(folder / "questions_s.json.gz")[0]))
+    (source,) = list_sources(folder / "answers" / f"{name}.json.gz")
     released = read_longmemeval(name, source.where, source.json(), questions)
     assert released is not None
     return tally("longmemeval", ((_question(each, questions[each.question].kind), each) for each in released.answers))
 
 
-def _question(answer: Answer, kind: str) -> Question:
+def _question(answer: ReleasedAnswer, kind: str) -> Question:
     return Question(answer.question, answer.text, answer.gold, kind, answerable=kind != ABSTAINS)
 
 

@@ -14,8 +14,8 @@ from tests.scenarios.histories.conftest import published
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.judging.calibration import Calibration, measure, read_labels
-from longspan.simulator.judging.rubrics import rubric
+from longspan.simulator.results.judging.calibration import Calibration, measure_calibration, read_labels
+from longspan.simulator.results.judging.rubrics import find_rubric
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -66,8 +66,8 @@ def test_longmemevals_questions_come_from_a_file_that_is_named(tmp_path: Path, s
         for asked in server.asked
     )
     assert kinds == {"cannot be answered": 12, "preferences": 12, "off by one": 36, "updated one": 36, "right answer": 48}
-    with pytest.raises(InputError, match=r"does not say what question '8077ef71' asks, or its gold answer; name a file with the questions"):
-        read_labels(files[:1], rubric("longmemeval"))
+    with pytest.raises(InputError, match=r"question '8077ef71' lacks its text or its gold answer; name a file with the questions"):
+        read_labels(files[:1], find_rubric("longmemeval"))
 
 
 def judged(number: int, response: str, *verdicts: bool) -> dict[str, Any]:
@@ -83,24 +83,24 @@ def test_several_judgements_are_several_labels_and_what_is_asked_twice_is_labell
     more = tmp_path / "people.csv"
     more.write_text("question,reference,response,label\nWho?,Ada,Nobody,0\n", "utf-8")
     for name in ("locomo", "locomo-strict"):
-        items = read_labels([path, more], rubric(name))
+        items = read_labels([path, more], find_rubric(name))
         assert [(item.row["response"], round(item.label, 2)) for item in items] == [("Ada.", 0.67), ("Ben", 0), ("Nobody", 0)]
-        assert measure([(item, item.label > 0.5) for item in items], rubric(name)).agreement == 1
+        assert measure_calibration([(item, item.label > 0.5) for item in items], find_rubric(name)).agreement == 1
 
 
 def test_a_half_is_a_step_of_nuggets(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("question,nugget,response,label\nWho?,names Ada,Ada,1\nWho?,names Ada,Ad,0.5\nWho?,names Ada,Ben,0\n", "utf-8")
-    items = read_labels([path], rubric("beam-nuggets"))
-    found = measure(list(zip(items, [1.0, 1.0, 1.0], strict=True)), rubric("beam-nuggets"))
+    items = read_labels([path], find_rubric("beam-nuggets"))
+    found = measure_calibration(list(zip(items, [1.0, 1.0, 1.0], strict=True)), find_rubric("beam-nuggets"))
     assert (found.agreement, found.near) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
 
 def test_what_is_no_answer_file_is_told_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([{"conv_id": "conv-26", "qa_index": 3, "category": "x", "correct": True, "gold": "Ada"}]), "utf-8")
-    with pytest.raises(InputError, match=r"rows.json: does not say what question '0/3' asks, or its gold answer; name locomo10.json too$"):
-        read_labels([path], rubric("locomo"))
+    with pytest.raises(InputError, match=r"rows.json: question '0/3' lacks its text or its gold answer; name locomo10.json too$"):
+        read_labels([path], find_rubric("locomo"))
     path.write_text("[]", "utf-8")
     with pytest.raises(InputError, match="a row needs question, reference, response, label"):
-        read_labels([path], rubric("locomo"))
+        read_labels([path], find_rubric("locomo"))

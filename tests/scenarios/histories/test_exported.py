@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.histories import History, read
+from longspan.scenarios.histories import History, read_histories
 from longspan.scenarios.histories.exported import is_message, messages_of, read_message
-from longspan.scenarios.histories.plain import read as read_plain
+from longspan.scenarios.histories.plain import read_plain
 from longspan.simulator.base.errors import InputError
 
 ASKED = {"question": "What is my cat called?", "answer": "Olive"}
@@ -29,7 +29,7 @@ def lines(path: Path, *values: Any) -> Path:
 
 
 def log(path: Path) -> History:
-    (history,) = read("history", path)
+    (history,) = read_histories("history", path)
     return history
 
 
@@ -167,7 +167,10 @@ def test_default_ids_give_way_to_given_ones_wherever_these_stand(tmp_path: Path)
 def test_the_same_id_may_stand_in_two_conversations_and_on_messages_that_are_left_out(tmp_path: Path) -> None:
     tool = {"role": "tool", "content": "42", "id": "m1"}
     values = [USER | {"id": "m1"}, tool, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
-    assert [[turn.id for turn in each.turns] for each in read("history", lines(tmp_path / "log.jsonl", *values))] == [["m1"], ["m1"]]
+    assert [[turn.id for turn in each.turns] for each in read_histories("history", lines(tmp_path / "log.jsonl", *values))] == [
+        ["m1"],
+        ["m1"],
+    ]
 
 
 ROLES = "must be user, assistant or system, or tool, which is left out"
@@ -185,7 +188,7 @@ WRONG: list[tuple[list[Any], str]] = [
         f"log.jsonl, line 2: its id 'mon' is also the id of line 1; {REMEDY}",
     ),
     ([USER, ASKED | {"id": "q"}, ASKED | {"id": "q"}], f"log.jsonl, line 3: its id 'q' is also the id of line 2; {REMEDY}"),
-    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a line of its own'),
+    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a separate line'),
     ([ASKED], "has no turns"),
     ([{"mesages": [USER]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
     ([USER, {}, ASKED], "line 2: has none of the keys turns, messages, role and content, or question, but nothing"),
@@ -193,9 +196,9 @@ WRONG: list[tuple[list[Any], str]] = [
     ([{"role": "narrator", "content": "Once."}, ASKED], f"line 1: role 'narrator': {ROLES}"),
     ([{"messages": [USER, 3]}, ASKED], 'line 1, message 2: must be a message such as {"role": "user", "content": "..."}'),
     ([{"messages": {}}, ASKED], "line 1: messages must be a list of messages"),
-    ([USER | {"content": 3}, ASKED], "line 1: content must be a text or a list of parts, got int"),
-    ([USER | {"content": [[]]}, ASKED], "line 1: a part of content must be a text or such as"),
-    ([USER | {"content": [{"type": "text", "text": 3}]}, ASKED], "line 1: the text of a part must be a text, got int"),
+    ([USER | {"content": 3}, ASKED], "line 1: content must be a string or a list of parts, got int"),
+    ([USER | {"content": [[]]}, ASKED], "line 1: a part of content must be a string or like"),
+    ([USER | {"content": [{"type": "text", "text": 3}]}, ASKED], "line 1: the text of a part must be a string, got int"),
     (
         [USER | {"timestamp": float("nan")}, ASKED],
         "line 1: timestamp must be a time such as 2024-01-31T09:00 or seconds since 1970, got nan",
@@ -204,8 +207,8 @@ WRONG: list[tuple[list[Any], str]] = [
     ([USER | {"timestamp": True}, ASKED], "line 1: timestamp must be a time such as"),
     ([USER | {"timestamp": 1e308}, ASKED], "line 1: timestamp must be a time such as"),
     ([USER | {"created_at": ["2024"]}, ASKED], "line 1: created_at must be a time such as"),
-    ([CHATGPT | {"mapping": {"c": {"parent": "c", "message": None}}}, ASKED], "line 1: mapping: the messages before 'c' go in a circle"),
-    ([CHATGPT | {"mapping": {"c": 3}}, ASKED], "line 1: mapping: 'c' is no message"),
+    ([CHATGPT | {"mapping": {"c": {"parent": "c", "message": None}}}, ASKED], "line 1: mapping: the messages before 'c' form a cycle"),
+    ([CHATGPT | {"mapping": {"c": 3}}, ASKED], "line 1: mapping: 'c' is not a message"),
     ([{"messages": [USER], "questions": [{"question": "?"}]}], "line 1, question 1: needs an answer or a rubric"),
 ]
 
@@ -213,7 +216,7 @@ WRONG: list[tuple[list[Any], str]] = [
 @pytest.mark.parametrize(("values", "problem"), WRONG)
 def test_what_cannot_be_read_names_the_line_and_the_remedy(values: list[Any], problem: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
-        read("history", lines(tmp_path / "log.jsonl", *values))
+        read_histories("history", lines(tmp_path / "log.jsonl", *values))
     assert problem in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -237,7 +240,7 @@ def test_a_broken_or_hostile_file_is_one_line(content: str, problem: str, tmp_pa
     path = tmp_path / "log.json"
     path.write_text(content, "utf-8")
     with pytest.raises(InputError) as raised:
-        read("history", path)
+        read_histories("history", path)
     assert problem in str(raised.value)
     assert len(str(raised.value)) < 1000
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.scenarios.histories.conftest import published
 from tests.timing import growth
 
-from longspan.scenarios.histories import History, Question, Session, Utterance, read
-from longspan.scenarios.histories.corrections import audit_of, ceiling
-from longspan.scenarios.histories.event_order import align, lines_of, ordering
-from longspan.scenarios.histories.grading import GRADINGS, graded
+from longspan.scenarios.histories import History, Question, Session, Utterance, read_histories
+from longspan.scenarios.histories.corrections import audit_of, score_ceiling
+from longspan.scenarios.histories.event_order import align_events, lines_of, score_order
+from longspan.scenarios.histories.grading import GRADINGS, grade_question
 from longspan.scenarios.histories.token_f1 import locomo_score, token_f1
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, Grade, Item, Record
@@ -32,7 +32,7 @@ def grade(about: Mapping[str, Any], reply: str, said: Callable[[str], Any] | Non
     """Grade a reply; `said` is what a judge answers to a prompt. It is asked until nothing is left to be asked."""
     judged: dict[str, Any] = {}
     while True:
-        found = graded(about, Record(exchanges=(Exchange(7, about["question"], reply, asks=True),), judged=judged))
+        found = grade_question(about, Record(exchanges=(Exchange(7, about["question"], reply, asks=True),), judged=judged))
         new = {query.about: said(query.prompt) for query in found.asks if query.about not in judged} if said else {}
         if not new:
             return found
@@ -212,18 +212,18 @@ def test_a_line_stands_for_one_event_and_the_judge_is_asked_no_more_than_that_ta
 
 def test_only_so_many_lines_are_compared() -> None:
     lines = [f"line {number}" for number in range(5_000)]
-    aligned = align(lines, EVENTS, lambda line, event: False)
+    aligned = align_events(lines, EVENTS, lambda line, event: False)
     assert (len(aligned.events), aligned.unknown) == (5_000, [])
-    assert ordering(aligned.events, 5).f1 == 0
+    assert score_order(aligned.events, 5).f1 == 0
     assert lines_of(" \n a \n\n--\nb") == ["a", "b"]
-    assert (ordering([0], 1).tau, ordering([None], 1).tau) == (1, 0)
+    assert (score_order([0], 1).tau, score_order([None], 1).tau) == (1, 0)
 
 
 # PersonaMem.
 
 
 def test_an_option_is_chosen_by_its_letter_or_its_words(personamem: Path) -> None:
-    for history in read("personamem", personamem)[:10]:
+    for history in read_histories("personamem", personamem)[:10]:
         for question in history.questions:
             about = facts("personamem", question.answer, question.kind, options=list(question.options), question=question.text)
             assert question.answer is not None
@@ -325,9 +325,9 @@ def test_the_audit_beside_the_data_corrects_99_gold_answers() -> None:
     data = published("locomo") / "locomo10.json.gz"
     audit = audit_of(data, None)
     assert audit is not None
-    histories = read("locomo", data)
+    histories = read_histories("locomo", data)
     changed = [
-        (question.answer, audit.corrected(history, question).answer, audit.label(history, question))
+        (question.answer, audit.correct_question(history, question).answer, audit.label(history, question))
         for history in histories
         for question in history.questions
     ]
@@ -335,8 +335,8 @@ def test_the_audit_beside_the_data_corrects_99_gold_answers() -> None:
     assert ("June 2023", "July 2023", "wrong") in changed
     labels = [label for history in histories for each in history.questions if each.answerable for label in [audit.label(history, each)]]
     items = [Item(name="", score=1, labels={"gold": label}) for label in labels]
-    assert ceiling(items) == pytest.approx(1441 / 1540)
-    assert ceiling([Item(name="", score=1)]) is None
+    assert score_ceiling(items) == pytest.approx(1441 / 1540)
+    assert score_ceiling([Item(name="", score=1)]) is None
 
 
 def test_an_audit_of_other_questions_is_told_and_none_is_none(tmp_path: Path) -> None:
@@ -348,10 +348,10 @@ def test_an_audit_of_other_questions_is_told_and_none_is_none(tmp_path: Path) ->
     assert audit is not None
     session = Session("s", None, (Utterance("t", "Ada", "Hello."),))
     history = History("conv-26", (session,), (Question("0", "Who?", "Ben"), Question("1", "When?", "now")))
-    assert [audit.corrected(history, question).answer for question in history.questions] == ["Ada", "now"]
-    assert audit.corrected(replace(history, id="mine"), history.questions[0]).answer == "Ben"
+    assert [audit.correct_question(history, question).answer for question in history.questions] == ["Ada", "now"]
+    assert audit.correct_question(replace(history, id="mine"), history.questions[0]).answer == "Ben"
     with pytest.raises(InputError, match=r"errors.json: corrects question 0 of conv-26, 'Who\?', but the data asks 'When\?'"):
-        audit.corrected(history, Question("0", "When?", "now"))
+        audit.correct_question(history, Question("0", "When?", "now"))
     for content, wrong in (("{}", "not the audit"), (json.dumps([{**entry, "error_type": 1}]), "entry 0: error_type"), ("[", "not JSON")):
         path.write_text(content, "utf-8")
         with pytest.raises(InputError, match=wrong):

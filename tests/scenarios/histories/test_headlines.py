@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 from tests.scenarios.histories.conftest import LOCOMO, Write
 
 import longspan
-from longspan.scenarios.histories.grading import graded
+from longspan.scenarios.histories.grading import grade_question
 from longspan.simulator.contract.graded_record import Exchange, Record
-from longspan.simulator.contract.scenario import measured
-from longspan.simulator.measures.comparing import load_comparison
-from longspan.simulator.report.figures import DRAWN
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.contract.plugins import make_scenario
+from longspan.simulator.contract.scenario import score_name
+from longspan.simulator.pages.report.figures import DRAWN
+from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 
@@ -31,7 +31,7 @@ F1 = "token F1 (no judge)"
 
 
 def play_one(tmp_path: Path, suite: Suite, agent: str = "oracle") -> Path:
-    [outcome] = trio.run(lambda: play([plan(RunSettings(suite=suite, span=2000, agent=agent), tmp_path / "runs")]))
+    [outcome] = trio.run(lambda: play_plans([plan_run(RunSettings(suite=suite, span=2000, agent=agent), tmp_path / "runs")]))
     return outcome.folder
 
 
@@ -141,11 +141,11 @@ def test_what_was_changed_in_the_data_is_shown(
 
 def test_a_run_of_several_measures_says_whose_they_are() -> None:
     colours, locomo = make_scenario("colours", {}), make_scenario("locomo", {})
-    assert measured([colours]) == ("score", [])
-    assert measured([colours, locomo]) == ("score", ["locomo: made-up data"])
+    assert score_name([colours]) == ("score", [])
+    assert score_name([colours, locomo]) == ("score", ["locomo: made-up data"])
     published = make_scenario("locomo", {"data": "locomo10.json"})
-    assert measured([published]) == ("token F1", ["no judge"])
-    assert measured([colours, published]) == ("score", ["locomo: token F1, no judge"])
+    assert score_name([published]) == ("token F1", ["no judge"])
+    assert score_name([colours, published]) == ("score", ["locomo: token F1, no judge"])
 
 
 @pytest.mark.parametrize("reply", ["She never said that.", "I can\u2019t find that.", "That wasn't mentioned.", "No information available"])
@@ -153,7 +153,9 @@ def test_an_adversarial_question_accepts_any_plain_way_of_saying_that_it_was_not
     facts = {"benchmark": "locomo", "grading": "f1", "id": "1", "question": "What did Ben adopt?", "answer": None, "kind": "adversarial"}
     facts |= {"answerable": False, "options": [], "rubric": [], "trap": "a cat"}
     record = Record(exchanges=(Exchange(1, "What did Ben adopt?", reply, asks=True),))
-    assert graded(facts, record).score == 1
-    assert graded(facts, record, paper=True).score == float(reply == "No information available"), "the authors' program knows two wordings"
+    assert grade_question(facts, record).score == 1
+    assert grade_question(facts, record, paper=True).score == float(reply == "No information available"), (
+        "the authors' program knows two wordings"
+    )
     trapped = Record(exchanges=(Exchange(1, "What did Ben adopt?", f"{reply} But I think it was a cat.", asks=True),))
-    assert graded(facts, trapped).score == 0
+    assert grade_question(facts, trapped).score == 0

@@ -12,8 +12,8 @@ import trio
 from tests.loopback import Server
 from tests.scenarios.histories.conftest import BEAM_CHAT, BEAM_QUESTIONS, LOCOMO, Write
 
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite
 
@@ -41,7 +41,7 @@ def server() -> Iterator[Server]:
 def run(folder: Path, server: Server, name: str, data: Path, **parameters: Any) -> dict[str, Any]:
     chosen = Suite(name=name, tests=10, scenarios={name: {"data": str(data), **parameters}})
     settings = RunSettings(suite=chosen, span=2_000, agent=server.model(), judge=server.model())
-    [outcome] = trio.run(lambda: play([plan(settings, folder / "runs")]))
+    [outcome] = trio.run(lambda: play_plans([plan_run(settings, folder / "runs")]))
     assert outcome.error is None
     result: dict[str, Any] = json.loads((outcome.folder / "result.json").read_text("utf-8"))
     return result

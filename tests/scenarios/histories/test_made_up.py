@@ -11,7 +11,7 @@ import pytest
 from tests.scenarios.histories.conftest import MADE_UP_KINDS
 
 from longspan.scenarios.histories import History, Question, made_up
-from longspan.scenarios.histories.rules import Verdict, grade
+from longspan.scenarios.histories.rules import RuleVerdict, grade_reply
 from longspan.simulator.base.tokens import Tokenizer
 
 SEEDS = range(12)
@@ -20,12 +20,12 @@ REPLIES = Path(__file__).with_name("made_up_replies.tsv")
 
 @cache
 def history(seed: int) -> History:
-    return made_up.write(seed, made_up.MIN_TOKENS, questions=4)
+    return made_up.write_history(seed, made_up.MIN_TOKENS, questions=4)
 
 
-def verdict(history: History, question: Question, reply: str) -> Verdict:
+def verdict(history: History, question: Question, reply: str) -> RuleVerdict:
     """Rules decide on every reply to every question."""
-    found = grade(question, reply, made_up.rivals(history, question))
+    found = grade_reply(question, reply, made_up.wrong_values(history, question))
     assert found is not None, (question, reply)
     return found
 
@@ -34,14 +34,14 @@ ASKED = [(history(seed), question) for seed in SEEDS[:3] for question in history
 
 
 def test_seeds_keep_their_meaning() -> None:
-    digest = hashlib.sha256(repr(made_up.write(7, 6000)).encode()).hexdigest()
+    digest = hashlib.sha256(repr(made_up.write_history(7, 6000)).encode()).hexdigest()
     assert digest[:16] == "bb275ab00af53786"
 
 
 @pytest.mark.parametrize("tokens", [5_000, 20_000])
 def test_a_history_is_as_long_as_requested(tokens: int) -> None:
     count = Tokenizer("cl100k_base").count
-    found = made_up.write("length", tokens)
+    found = made_up.write_history("length", tokens)
     assert tokens - made_up.ROOM <= sum(count(turn.text) for turn in found.turns) <= tokens
     assert Counter(question.kind for question in found.questions) == dict.fromkeys(MADE_UP_KINDS, 2)
 
@@ -49,7 +49,7 @@ def test_a_history_is_as_long_as_requested(tokens: int) -> None:
 @pytest.mark.parametrize(("tokens", "questions"), [(4_999, 2), (10_000_001, 2), (5_000, 0), (5_000, 5)])
 def test_lengths_and_numbers_out_of_range_are_refused(tokens: int, questions: int) -> None:
     with pytest.raises(ValueError, match="must be from"):
-        made_up.write(1, tokens, questions)
+        made_up.write_history(1, tokens, questions)
 
 
 def test_users_and_assistants_take_turns_on_many_days() -> None:
@@ -136,7 +136,7 @@ def test_questions_without_an_answer_read_like_the_others() -> None:
 
 
 def test_rules_agree_with_a_person_on_replies_as_assistants_word_them() -> None:
-    histories = {seed: made_up.write(seed, 6_000, 2) for seed in range(60, 66)}
+    histories = {seed: made_up.write_history(seed, 6_000, 2) for seed in range(60, 66)}
     differ = []
     rows = [row for row in REPLIES.read_text("utf-8").splitlines() if not row.startswith("#")]
     for row in rows:
@@ -144,6 +144,6 @@ def test_rules_agree_with_a_person_on_replies_as_assistants_word_them() -> None:
         seed, _, number = where.partition("/")
         history = histories[int(seed)]
         question = next(question for question in history.questions if question.id == number)
-        verdict = grade(question, reply.replace("\\n", "\n"), made_up.rivals(history, question))
+        verdict = grade_reply(question, reply.replace("\\n", "\n"), made_up.wrong_values(history, question))
         differ += [] if verdict is not None and verdict.score == int(right) else [row]
     assert len(differ) <= len(rows) // 20, differ

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.histories import read
+from longspan.scenarios.histories import read_histories
 from longspan.scenarios.histories.locomo import KINDS
 from longspan.scenarios.histories.token_f1 import locomo_score
 
@@ -24,7 +24,7 @@ def load(path: Path) -> Any:
 
 
 def test_locomo_is_read_whole(locomo: Path) -> None:
-    histories = read("locomo", locomo)
+    histories = read_histories("locomo", locomo)
     published = load(locomo)
     assert len(histories) == 10
     for history, sample in zip(histories, published, strict=True):
@@ -44,7 +44,7 @@ def test_locomo_is_read_whole(locomo: Path) -> None:
 
 
 def test_locomo_has_the_known_counts(locomo: Path) -> None:
-    questions = [question for history in read("locomo", locomo) for question in history.questions]
+    questions = [question for history in read_histories("locomo", locomo) for question in history.questions]
     kinds = Counter(question.kind for question in questions)
     assert kinds == {"single-hop": 841, "adversarial": 446, "temporal": 321, "multi-hop": 282, "open-domain": 96}
     answerable = [question for question in questions if question.answerable]
@@ -53,12 +53,12 @@ def test_locomo_has_the_known_counts(locomo: Path) -> None:
 
 
 def test_repeating_locomos_questions_earns_something_by_f1(locomo: Path) -> None:
-    questions = [question for history in read("locomo", locomo) for question in history.questions if question.answerable]
+    questions = [question for history in read_histories("locomo", locomo) for question in history.questions if question.answerable]
     assert fmean(locomo_score(each.kind, each.text, each.answer or "") for each in questions) == pytest.approx(0.038, abs=0.0005)
 
 
 def test_beam_is_read_whole_without_the_markers(beam: Path) -> None:
-    histories = read("beam", beam)
+    histories = read_histories("beam", beam)
     assert [history.id for history in histories] == ["100K/1", "100K/2", "100K/3", "100K/10", "100K/11", "500K/1"]
     for history in histories:
         folder = beam / history.id
@@ -81,18 +81,18 @@ def test_beam_is_read_whole_without_the_markers(beam: Path) -> None:
 
 
 def test_beam_is_read_packed_as_it_is_unpacked(beam: Path, tmp_path: Path) -> None:
-    chats = read("beam", beam / "100K")
-    assert chats == read("beam", beam)[:5]
-    assert read("beam", beam / "100K" / "10") == chats[3:4]
+    chats = read_histories("beam", beam / "100K")
+    assert chats == read_histories("beam", beam)[:5]
+    assert read_histories("beam", beam / "100K" / "10") == chats[3:4]
     zipped = shutil.make_archive(str(tmp_path / "chats"), "zip", beam, "100K/10")
     with tarfile.open(tmp_path / "chats.tar.gz", "w:gz") as tar:
         tar.add(beam / "100K" / "10", "100K/10")
-    assert read("beam", zipped) == read("beam", tmp_path / "chats.tar.gz") == chats[3:4]
+    assert read_histories("beam", zipped) == read_histories("beam", tmp_path / "chats.tar.gz") == chats[3:4]
 
 
 def test_personamem_is_read_whole(personamem: Path) -> None:
-    histories = read("personamem", personamem)
-    assert histories == read("personamem", personamem / "queries_32k.json.gz")
+    histories = read_histories("personamem", personamem)
+    assert histories == read_histories("personamem", personamem / "queries_32k.json.gz")
     documents = {document["id"]: document for document in load(personamem / "documents_32k.json.gz")}
     queries = {query["id"]: query for query in load(personamem / "queries_32k.json.gz")}
     sessions = [session for history in histories for session in history.sessions]

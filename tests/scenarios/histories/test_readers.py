@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from longspan.scenarios.histories import History, Question, Session, Utterance, read
-from longspan.scenarios.histories.repairs import distinct
+from longspan.scenarios.histories import History, Question, Session, Utterance, read_histories
+from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
 
 Small = Callable[[str], tuple[str, dict[str, Any]]]
@@ -26,7 +26,7 @@ FORMS = ("locomo", "longmemeval", "beam", "personamem", "converted", "history")
 
 def test_longmemeval_has_a_history_for_each_question(small: Small, write: Write) -> None:
     name, files = small("longmemeval")
-    two, none = read(name, write(files) / "longmemeval_s.json")
+    two, none = read_histories(name, write(files) / "longmemeval_s.json")
     assert two == History(
         "q1",
         (
@@ -64,14 +64,14 @@ def test_a_longmemeval_file_may_be_packed(small: Small, write: Write, tmp_path: 
     folder = write(files)
     with tarfile.open(tmp_path / "data.tar.gz", "w:gz") as tar:
         tar.add(folder / "longmemeval_s.json", "data/longmemeval_s.json")
-    assert read(name, tmp_path / "data.tar.gz") == read(name, folder)
+    assert read_histories(name, tmp_path / "data.tar.gz") == read_histories(name, folder)
 
 
 def test_beam_keeps_ids_apart_and_dates_in_order(small: Small, write: Write) -> None:
     name, files = small("beam")
     chat = files["chat.json"]
     chat[1]["turns"][0].append({"role": "assistant", "id": 0, "time_anchor": "March-01-2024", "content": "Oliver ->-> 1,1"})
-    (history,) = read(name, write(files))
+    (history,) = read_histories(name, write(files))
     assert [turn.id for turn in history.turns] == ["0", "1", "2", "0#2"]
     assert [turn.text for turn in history.turns] == ["My cat is Olive.", "Noted: a -> b.", "No, Oliver.", "Oliver"]
     assert [session.at for session in history.sessions] == [datetime(2024, 3, 15), None]
@@ -89,18 +89,18 @@ def test_beam_keeps_ids_apart_and_dates_in_order(small: Small, write: Write) -> 
 
 def test_beam_reads_chats_by_plan(small: Small, write: Write) -> None:
     name, files = small("beam")
-    flat = read(name, write(files))
+    flat = read_histories(name, write(files))
     first, second = files["chat.json"]
     files["chat.json"] = [{"plan-1": [first], "plan-2": None}, {"plan-1": None, "plan-2": [second]}]
     files["plan-0/chat.json"] = [first]
-    assert read(name, write(files)) == flat
+    assert read_histories(name, write(files)) == flat
 
 
 def test_personamem_asks_each_question_where_its_conversation_ends(small: Small, write: Write) -> None:
     name, files = small("personamem")
     folder = write(files)
-    early, late = read(name, folder)
-    assert read(name, folder / "questions_32k.csv") == (early, late)
+    early, late = read_histories(name, folder)
+    assert read_histories(name, folder / "questions_32k.csv") == (early, late)
     assert [str(early), str(late)] == ["c:2: 1 session, 2 turns, 1 question", "c:5: 2 sessions, 5 turns, 1 question"]
     assert [(turn.id, turn.speaker) for turn in late.turns] == [
         ("c_0:1", "system"),
@@ -115,7 +115,7 @@ def test_personamem_asks_each_question_where_its_conversation_ends(small: Small,
 
 
 def test_an_id_for_a_repeated_one_is_not_that_of_another() -> None:
-    assert distinct(["5", "5", "5#2", "5", "5#2"]) == ["5", "5#3", "5#2", "5#4", "5#2#2"]
+    assert number_duplicates(["5", "5", "5#2", "5", "5#2"]) == ["5", "5#3", "5#2", "5#4", "5#2#2"]
 
 
 def test_a_plain_file_has_ids_for_what_has_none(small: Small, write: Write) -> None:
@@ -124,7 +124,7 @@ def test_a_plain_file_has_ids_for_what_has_none(small: Small, write: Write) -> N
         {"conversation": "work", "session": "mon", "turns": [{"speaker": "Ada", "text": "Ship it.", "id": "x"}]},
         {"conversation": "work", "question": "What is due?", "rubric": ["names the date"], "answerable": False, "evidence": ["x"]},
     ]
-    home, work = read(name, write(files) / "mine.jsonl")
+    home, work = read_histories(name, write(files) / "mine.jsonl")
     assert home == History(
         "1",
         (
@@ -151,14 +151,14 @@ WRONG: list[tuple[str, str, list[Any], Any, str]] = [
     ("beam", "chat.json", [0, "turns", 0, 1, "role"], "tool", "chat.json: 0.turns.0.1.role: must be 'user' or 'assistant'"),
     ("beam", "probing_questions/probing_questions.json", ["abstention", 0, "question"], 5, "abstention.0.question: must be text"),
     ("personamem", "questions_32k.csv", [0, "correct_answer"], "(d)", "questions_32k.csv, line 2: none of the options is (d)"),
-    ("personamem", "questions_32k.csv", [1, "all_options"], "open('x')", "line 3: all_options must be a list of texts"),
+    ("personamem", "questions_32k.csv", [1, "all_options"], "open('x')", "line 3: all_options must be a list of strings"),
     ("personamem", "questions_32k.csv", [1, "shared_context_id"], "d", "shared_contexts_32k.jsonl has no conversation 'd'"),
     ("personamem", "questions_32k.csv", [1, "end_index_in_shared_context"], "6", "line 1, conversation 'c': has 5 messages, but"),
     ("converted", "documents_32k.json", [0, "content"], "Hi", "document 'u_0': must begin with [SYSTEM], [USER] or [ASSISTANT]"),
     ("history", "mine.jsonl", [1, "evidence"], ["2:1"], "mine.jsonl, line 2: evidence '2:1' names no turn of conversation '1'"),
     ("history", "mine.jsonl", [0, "turns", 0, "role"], "user", "line 1: turns.0.role: unknown key"),
     ("history", "mine.jsonl", [0, "at"], "today", "line 1: at: must be a date and time, such as 2024-01-31T09:00"),
-    ("history", "mine.jsonl", [0, "at"], "9999-12-31T23:59", "conversation '1': session '1': its time must lie before 9000-01-01"),
+    ("history", "mine.jsonl", [0, "at"], "9999-12-31T23:59", "conversation '1': session '1': its time must be before 9000-01-01"),
     ("beam", "chat.json", [0, "turns", 0, 1, "content"], "\ud83d", "chat.json: turn '1': '\\ud83d' is not valid Unicode"),
     ("history", "mine.jsonl", [1, "answer"], None, "line 2: needs an answer or a rubric, or answerable: false"),
 ]
@@ -177,7 +177,7 @@ def test_a_wrong_file_is_named_with_the_place(
     name, files = small(form)
     put(files[file], path, new)
     with pytest.raises(InputError) as caught:
-        read(name, write(files))
+        read_histories(name, write(files))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -201,7 +201,7 @@ def test_any_value_anywhere_is_read_or_told_in_one_line(form: str, small: Small,
                     continue  # no CSV can be written of it
                 tried += 1
                 try:
-                    assert read(name, write(changed))
+                    assert read_histories(name, write(changed))
                 except InputError as error:
                     assert "\n" not in str(error)  # noqa: PT017 - either is right
                     assert len(str(error)) < 1000  # noqa: PT017
@@ -218,19 +218,19 @@ def test_bytes_that_are_no_history_are_refused(form: str, content: bytes, small:
     for file in files:
         (folder / file).write_bytes(content)
     with pytest.raises(InputError, match=r"\A[^\n]+\Z"):
-        read(name, folder)
+        read_histories(name, folder)
 
 
 def test_links_to_files_are_followed_and_pipes_refused(small: Small, write: Write, tmp_path: Path) -> None:
     name, files = small("locomo")
     file = write(files) / "locomo10.json"
     (tmp_path / "link.json").symlink_to(file)
-    assert read(name, tmp_path / "link.json") == read(name, file)
+    assert read_histories(name, tmp_path / "link.json") == read_histories(name, file)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     os.mkfifo(tmp_path / "pipe.json")
     for path in (tmp_path / "loop", tmp_path / "pipe.json", tmp_path / "none", tmp_path / "a\0b"):
         with pytest.raises(InputError):
-            read(name, path)
+            read_histories(name, path)
 
 
 def test_links_and_large_files_in_packed_folders_are_not_read(small: Small, write: Write, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_links_and_large_files_in_packed_folders_are_not_read(small: Small, writ
         tar.addfile(link)
         tar.add(folder / "probing_questions", "1/probing_questions")
     with pytest.raises(InputError, match="no chats of BEAM found"):
-        read(name, tmp_path / "linked.tar")
+        read_histories(name, tmp_path / "linked.tar")
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for file, value in files.items():
@@ -252,7 +252,7 @@ def test_links_and_large_files_in_packed_folders_are_not_read(small: Small, writ
     huge[entry + 24 : entry + 28] = (2**31).to_bytes(4, "little")  # says that it unpacks to 2 GB
     (tmp_path / "huge.zip").write_bytes(huge)
     with pytest.raises(InputError, match=r"huge.zip/1/chat.json: larger than"):
-        read(name, tmp_path / "huge.zip")
+        read_histories(name, tmp_path / "huge.zip")
 
 
 def test_a_folder_with_several_files_is_not_guessed_at(small: Small, write: Write) -> None:
@@ -260,9 +260,9 @@ def test_a_folder_with_several_files_is_not_guessed_at(small: Small, write: Writ
         name, files = small(form)
         folder = write({f"{form}/{file}": value for file, value in (files | {twin: next(iter(files.values()))}).items()}) / form
         with pytest.raises(InputError, match="several files"):
-            read(name, folder)
+            read_histories(name, folder)
 
 
 def test_an_unknown_reader_is_named() -> None:
-    with pytest.raises(InputError, match="no reader is called 'locom'; there are locomo, longmemeval, beam, personamem, history"):
-        read("locom", "x.json")
+    with pytest.raises(InputError, match="unknown reader 'locom'; use one of locomo, longmemeval, beam, personamem, history"):
+        read_histories("locom", "x.json")

@@ -8,8 +8,8 @@ import pytest
 import trio
 from tests.scenarios.histories.conftest import published
 
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -17,9 +17,9 @@ from longspan.simulator.suite.suite import load_suite
 def test_bm25_finds_the_evidence_of_locomo_as_a_separate_computation_did(tmp_path: Path) -> None:
     """Each turn a document "speaker: text" of lower-case words, k1 1.5, b 0.75, the question as it stands: the 383 questions of
     categories 1 to 4, about the first three of ten histories, whose evidence is there."""
-    locomo = load_suite("locomo").changed([], [f"locomo={published('locomo') / 'locomo10.json.gz'}"], [], 3)
-    planned = plan(RunSettings(suite=locomo, span=2_000, agent="memory/bm25?answerer=none&batch=turn"), tmp_path)
-    [outcome] = trio.run(lambda: play([planned]))
+    locomo = load_suite("locomo").apply_changes([], [f"locomo={published('locomo') / 'locomo10.json.gz'}"], [], 3)
+    planned = plan_run(RunSettings(suite=locomo, span=2_000, agent="memory/bm25?answerer=none&batch=turn"), tmp_path)
+    [outcome] = trio.run(lambda: play_plans([planned]))
     assert outcome.error is None
     result = outcome.result
     assert result is not None

@@ -66,7 +66,7 @@ def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple
 
 
 def test_a_folder_of_data_is_known_by_its_files(tmp_path: Path) -> None:
-    from longspan.simulator.files.reading import content_digest
+    from longspan.simulator.base.files.file_io import content_digest
 
     for name in ("one", "two", "three", "four"):
         log(tmp_path / name)
@@ -168,8 +168,8 @@ def test_however_it_is_delivered(delivery: str, tmp_path: Path, call: Callable[.
         play(data, agent, "0-5", tmp_path / "runs", "--set", f"delivery={delivery}")
     code, said = call("compare", tmp_path / "runs")
     assert code == 0
-    assert "Too few to tell: 1 recorded history in common." in " ".join(said.split())
-    assert "it takes 6. Take data with 5 more histories: other seeds only repeat the same" in " ".join(said.split())
+    assert "Too few conversations: 1 recorded history in common." in " ".join(said.split())
+    assert "this needs 6. Take data with 5 more histories: other seeds only repeat the same" in " ".join(said.split())
 
 
 def test_made_up_histories_are_others_from_every_seed(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
@@ -192,13 +192,13 @@ def test_a_contrast_that_repetitions_cannot_show_is_refused_before_it_is_played(
     code, said = call("sweep", sweep)
     assert code == 2
     assert "1 conversation of oracle and silent cannot show a difference, however large" in said
-    assert "6 would do, that is data with 5 more histories, since each counts once, whatever the seed" in said
+    assert "6 would do, that is data with 5 more histories, since each counts once for all seeds" in said
 
 
 # ---- tests played several times
 
 
-SEVERAL = "tell the same recorded"
+SEVERAL = "play the same recorded"
 
 
 def test_runs_that_no_seed_changes_are_told_before_they_are_played(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
@@ -206,7 +206,7 @@ def test_runs_that_no_seed_changes_are_told_before_they_are_played(tmp_path: Pat
     code, said = call("run", *options, "silent", "--seed", "0-2", "--agent", "oracle")
     assert code == 0
     for agent in ("silent", "oracle"):
-        assert f"note: 3 runs of {agent} {SEVERAL} history and ask the same questions, whatever the seed or the span" in said
+        assert f"note: 3 runs of {agent} {SEVERAL} history and ask the same questions for every seed and span" in said
     assert len(list((tmp_path / "runs").iterdir())) == 6, "they may be repeated"
     assert f"2 runs of silent {SEVERAL} history" in call("estimate", *options[:3], "--agent", "silent", "--seed", "0,1")[1]
     (tmp_path / "sweep.yaml").write_text(json.dumps({"suites": ["history"], "data": [options[2]], "agents": ["silent"], "seeds": "0-1"}))

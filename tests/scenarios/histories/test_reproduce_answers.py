@@ -1,4 +1,4 @@
-"""`longspan reproduce locomo` and `longmemeval`: released answers with verdicts, and small files of the same forms."""
+"""`longspan locomo reproduce` and `longspan longmemeval reproduce`: released answers with verdicts, and small files of the same forms."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 from tests.scenarios.histories.conftest import published
+from tests.schemas import check_output
 
-from longspan.scenarios.histories.verdicts import Answer, share
+from longspan.scenarios.histories.accuracies import mean_score
+from longspan.scenarios.histories.released_answers import ReleasedAnswer
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell, Reproduction, paper
+from longspan.simulator.results.papers import Cell, Reproduction, find_paper
 
-DOCS = Path(__file__).parents[3] / "docs" / "histories.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "history-grading.md"
 
 Cells = Mapping[tuple[str, str, str], Cell]
 
@@ -30,12 +32,12 @@ def by_place(found: Reproduction) -> Cells:
 
 @pytest.fixture(scope="module")
 def locomo_cells() -> Cells:
-    return by_place(paper("locomo")([published("locomo") / "answers"], "paper"))
+    return by_place(find_paper("locomo")([published("locomo") / "answers"], "paper"))
 
 
 @pytest.fixture(scope="module")
 def longmemeval_cells() -> Cells:
-    return by_place(paper("longmemeval")([published("longmemeval")], "paper"))
+    return by_place(find_paper("longmemeval")([published("longmemeval")], "paper"))
 
 
 def test_the_published_accuracies_of_locomo_come_out(locomo_cells: Cells) -> None:
@@ -145,7 +147,7 @@ def written(path: Path, value: Any) -> Path:
 
 def test_judgements_are_averaged_and_the_adversarial_kind_stands_apart(tmp_path: Path) -> None:
     written(tmp_path / "errors.json", AUDIT)
-    cells = by_place(paper("locomo")([written(tmp_path / "answers" / "mine.json", judged("++-", "+++", "---", "+++"))], "paper"))
+    cells = by_place(find_paper("locomo")([written(tmp_path / "answers" / "mine.json", judged("++-", "+++", "---", "+++"))], "paper"))
     assert cells["accuracy", "mine", "overall"].ours == pytest.approx((2 / 3 + 1) / 3, abs=1e-6)
     assert cells["accuracy", "mine", "overall with adversarial"].ours == pytest.approx((2 / 3 + 2) / 4, abs=1e-6)
     assert (cells["accuracy", "mine", "4"].ours, cells["accuracy", "mine", "5"].ours) == (pytest.approx(2 / 3, abs=1e-6), 1)
@@ -158,11 +160,11 @@ def test_judgements_are_averaged_and_the_adversarial_kind_stands_apart(tmp_path:
 
 def test_zeps_grades_have_the_categories_of_the_questions(tmp_path: Path) -> None:
     paths = [written(tmp_path / "zep.json", GRADES), written(tmp_path / "gold.json", GOLD), written(tmp_path / "audit.json", AUDIT)]
-    cells = by_place(paper("locomo")(paths, "paper"))
+    cells = by_place(find_paper("locomo")(paths, "paper"))
     kinds = {column: cell.ours for (table, _, column), cell in cells.items() if table == "accuracy"}
     assert kinds == {"overall": pytest.approx(2 / 3, abs=1e-6), "overall with adversarial": 0.75, "1": 1, "2": 0, "4": 1, "5": 1}
     assert cells["corrected", "zep", "overall"].ours == 0.5
-    alone = {column for table, _, column in by_place(paper("locomo")(paths[:1], "paper")) if table == "accuracy"}
+    alone = {column for table, _, column in by_place(find_paper("locomo")(paths[:1], "paper")) if table == "accuracy"}
     assert alone == {"overall", "overall with adversarial"}, "without the questions, their categories are not known"
 
 
@@ -170,7 +172,7 @@ def test_two_judges_of_the_same_answers_agree_so_far(tmp_path: Path) -> None:
     strict, lenient = judged("+", "-", "-", "-"), judged("+", "+", "-", "-")
     paths = [written(tmp_path / f"{name}.json", value) for name, value in (("strict", strict), ("lenient", lenient))]
     other = written(tmp_path / "other.json", judged("++", "+-", "--", "--", replies="other"))
-    cells = by_place(paper("locomo")([*paths, other], "paper"))
+    cells = by_place(find_paper("locomo")([*paths, other], "paper"))
     found = {
         row: (cell.ours, cells["agreement", row, "kappa"].ours) for (table, row, column), cell in cells.items() if column == "agreement"
     }
@@ -178,43 +180,48 @@ def test_two_judges_of_the_same_answers_agree_so_far(tmp_path: Path) -> None:
     assert found == {"strict, lenient": (0.75, 0.5), "other: judgment_1, judgment_2": (0.75, 0.5)}
 
 
-def test_the_authors_evaluation_of_longmemeval_is_read(tmp_path: Path) -> None:
+def test_the_authors_evaluation_of_longmemeval_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [
         {"question_id": id, "hypothesis": "so", "autoeval_label": {"model": "gpt-4o", "label": right}}
         for id, right in (("a", True), ("b", False), ("c_abs", True))
     ]
     log = written(tmp_path / "mine.log", "\n".join(map(json.dumps, lines)))
     asked = written(tmp_path / "oracle.json", [{"question_id": id, "question_type": "multi-session"} for id in ("a", "b", "c_abs")])
-    cells = by_place(paper("longmemeval")([log, asked], "paper"))
+    cells = by_place(find_paper("longmemeval")([log, asked], "paper"))
+    with pytest.raises(SystemExit):
+        main(["longmemeval", "reproduce", str(log), str(asked), "--json"])
+    assert {(cell["table"], cell["row"], cell["column"]) for cell in check_output("longmemeval-reproduce", capsys.readouterr().out)} == set(
+        cells
+    )
     kinds = {column: cell.ours for (table, _, column), cell in cells.items() if table == "accuracy"}
     assert kinds == {"overall": pytest.approx(2 / 3, abs=1e-6), "abstention": 1, "multi-session": 0.5}
 
 
 def test_intervals_are_wilsons_and_wider_where_conversations_differ() -> None:
-    def answers(conversation: str, right: int, wrong: int) -> list[Answer]:
-        return [Answer(f"{conversation}{at}", conversation, "", {"": at < right}, "") for at in range(right + wrong)]
+    def answers(conversation: str, right: int, wrong: int) -> list[ReleasedAnswer]:
+        return [ReleasedAnswer(f"{conversation}{at}", conversation, "", {"": at < right}, "") for at in range(right + wrong)]
 
     z = 1.959964
     centre, half = (0.8 + z**2 / 40) / (1 + z**2 / 20), z * sqrt(0.8 * 0.2 / 20 + z**2 / 1600) / (1 + z**2 / 20)
-    _, alike = share(answers("a", 16, 4))
+    _, alike = mean_score(answers("a", 16, 4))
     assert alike == (pytest.approx(centre - half, abs=1e-6), pytest.approx(centre + half, abs=1e-6))
-    _, unequal = share([*answers("a", 8, 2), *answers("b", 80, 20), *answers("c", 40, 10)])
-    _, differing = share([*answers("a", 0, 10), *answers("b", 100, 0), *answers("c", 28, 22)])
+    _, unequal = mean_score([*answers("a", 8, 2), *answers("b", 80, 20), *answers("c", 40, 10)])
+    _, differing = mean_score([*answers("a", 0, 10), *answers("b", 100, 0), *answers("c", 28, 22)])
     assert unequal
     assert differing
     assert unequal[1] - unequal[0] < 0.13, "only their sizes differ"
     assert differing[1] - differing[0] > 0.5
-    assert share(answers("a", 1, 0)) == (1, None)
+    assert mean_score(answers("a", 1, 0)) == (1, None)
 
 
 def test_the_command_prints_cells_and_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "mine.json", judged("+", "-"))
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path), "--json"])
-    cells = json.loads(capsys.readouterr().out)
+        main(["locomo", "reproduce", str(path), "--json"])
+    cells = check_output("locomo-reproduce", capsys.readouterr().out)
     assert {"paper": "locomo", "table": "accuracy", "row": "mine", "column": "overall", "ours": 0.5, "published": None, "n": 2} in cells
     with pytest.raises(SystemExit):
-        main(["reproduce", "locomo", str(path)])
+        main(["locomo", "reproduce", str(path)])
     shown = capsys.readouterr().out
     assert "4 (single-hop)" in shown
     assert "name the audit, errors.json, too" in shown
@@ -235,12 +242,12 @@ BAD: dict[str, tuple[str, Any, str]] = {
     "twice": ("locomo", TWICE, "question '0/0' is answered twice"),
     "a claim beyond 1": ("locomo", judged("+") | {"accuracy": 79.9}, "accuracy: must be at most 1"),
     "no number": ("locomo", '{"detailed_results": {}, "accuracy": NaN}', "accuracy: "),
-    "another conversation": ("locomo", [ROW | {"conv_id": "\x1b[2J"}], r"conv_id '\\x1b\[2J' is no conversation"),
+    "another conversation": ("locomo", [ROW | {"conv_id": "\x1b[2J"}], r"conv_id '\\x1b\[2J' is not a conversation"),
     "an escape": ("locomo", [ROW | {"category": "\x1b[2J"}], r"the category '\\x1b\[2J' is too long or cannot be printed"),
     "too many kinds": ("locomo", [ROW | {"category": str(n), "qa_index": n} for n in range(60)], "more than 50 categories"),
     "a nameless group": ("locomo", {"user": GRADES["locomo_experiment_user_0"]}, "must be a list of grades under a conversation's number"),
-    "gold alone": ("locomo", GOLD, "none of the files has answers to LoCoMo's questions"),
-    "questions alone": ("longmemeval", [{"question_id": "a", "question_type": "b"}], "none of the files has answers to LongMemEval's"),
+    "gold alone": ("locomo", GOLD, "no file has answers to LoCoMo's questions"),
+    "questions alone": ("longmemeval", [{"question_id": "a", "question_type": "b"}], "no file has answers to LongMemEval's"),
     "a label in words": ("longmemeval", [LABELLED], "row 0: autoeval_label.label: must be true or false"),
     "nobody's": ("longmemeval", [{"question_id": "a"}], "expected rows with question_id and correct"),
 }
@@ -251,7 +258,7 @@ def test_what_is_wrong_with_a_file_is_told_in_one_line(tmp_path: Path, name: str
     which, content, wrong = BAD[name]
     path = written(tmp_path / "answers.json", content)
     with pytest.raises(InputError, match=wrong) as found:
-        paper(which)([path], "paper")
+        find_paper(which)([path], "paper")
     assert str(found.value).isprintable()
     assert len(str(found.value)) < 700
 
@@ -260,4 +267,4 @@ def test_grades_of_questions_that_nobody_asked_are_refused(tmp_path: Path) -> No
     rows = [{"question": "A dog?", "grade": True}]
     paths = [written(tmp_path / "gold.json", GOLD), written(tmp_path / "zep.json", {"user_0": rows})]
     with pytest.raises(InputError, match=r"zep.json, 'user_0', row 0: 'A dog\?' is not among LoCoMo's questions"):
-        paper("locomo")(paths, "paper")
+        find_paper("locomo")(paths, "paper")

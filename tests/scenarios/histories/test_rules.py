@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.timing import growth
 
 from longspan.scenarios.histories import Question
-from longspan.scenarios.histories.options import Options
-from longspan.scenarios.histories.rules import Verdict, grade
+from longspan.scenarios.histories.answer_options import Options
+from longspan.scenarios.histories.rules import RuleVerdict, grade_reply
 from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 
 TOWN = Question("1", "Which town is my cousin Ada moving to?", "Ashford", trap="Oakham")
@@ -21,7 +21,7 @@ FREE = Question("6", "What did Ada adopt?", "a cat")
 QUESTIONS = (TOWN, DAYS, DATE, DISH, NEVER, FREE, Question("7", "Is it Ada?", "Yes"), Question("8", "?", None, rubric=("names Ada",)))
 
 
-def score(verdict: Verdict | None) -> float | None:
+def score(verdict: RuleVerdict | None) -> float | None:
     return None if verdict is None else verdict.score
 
 
@@ -89,14 +89,14 @@ def score(verdict: Verdict | None) -> float | None:
     ],
 )
 def test_verdicts(question: Question, reply: str, points: float | None) -> None:
-    assert score(grade(question, reply)) == points, grade(question, reply)
+    assert score(grade_reply(question, reply)) == points, grade_reply(question, reply)
 
 
 @pytest.mark.parametrize(
     "reply", ["Some town in the north", "Not Ashford.", "Elmfold", "Ashford or Elmfold", "Ashford " + "and so on " * 500]
 )
 def test_with_all_rivals_known_what_does_not_settle_on_the_answer_is_wrong(reply: str) -> None:
-    verdict = grade(TOWN, reply, ["Elmfold"])
+    verdict = grade_reply(TOWN, reply, ["Elmfold"])
     assert verdict is not None
     assert verdict.score == 0
     assert verdict.why
@@ -173,7 +173,7 @@ UNTOLD = Question("13", "How many stamps does my cousin Ada have?", "You did not
     ],
 )
 def test_of_made_up_histories_what_is_said_of_whom_and_when_counts(question: Question, reply: str, points: float) -> None:
-    verdict = grade(question, reply, ["Elmfold", "9 kilometres"])
+    verdict = grade_reply(question, reply, ["Elmfold", "9 kilometres"])
     assert score(verdict) == points, verdict
 
 
@@ -185,7 +185,7 @@ WORDS = st.sampled_from(
 @settings(max_examples=60)
 @given(st.text() | st.lists(WORDS).map(" ".join), st.sampled_from(QUESTIONS), st.none() | st.lists(st.text(), max_size=3))
 def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: list[str] | None) -> None:
-    verdict = grade(question, reply, rivals)
+    verdict = grade_reply(question, reply, rivals)
     assert verdict is None or (0 <= verdict.score <= 1 and verdict.why)
 
 
@@ -215,14 +215,14 @@ def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: lis
 def test_time_grows_linearly(piece: str) -> None:
     def work(size: int) -> None:
         for question in QUESTIONS[:6]:
-            grade(question, (piece * size)[:size], None)
+            grade_reply(question, (piece * size)[:size], None)
 
     assert growth(work, MAX_CHARACTERS // 25, times=5) < 15
 
 
 def test_reasons_without_an_option_take_linear_time() -> None:
     options = Options(["(a) A room with a kettle", "(b) A room with a sauna"])
-    assert growth(lambda size: options.chosen(("because of it " * size)[:size]), MAX_CHARACTERS // 10, times=5) < 15
+    assert growth(lambda size: options.find_chosen(("because of it " * size)[:size]), MAX_CHARACTERS // 10, times=5) < 15
 
 
 @pytest.mark.parametrize("options", [(), ("Not mentioned in the conversation", "No"), ("(a) No", "(b) Not mentioned in the conversation")])
@@ -230,6 +230,6 @@ def test_saying_that_there_is_no_information_is_no_no(options: tuple[str, ...]) 
     answer = next((option for option in options if "Not mentioned" in option), None)
     asked = Question("1", "Did Tim win?", answer, kind="adversarial", answerable=False, trap="No", options=options)
     for reply, score in {"No information available": 1, "It is not mentioned.": 1, "No": 0, "No, he did not.": 0}.items():
-        verdict = grade(asked, reply)
+        verdict = grade_reply(asked, reply)
         assert verdict is not None
         assert verdict.score == score, (reply, verdict)

@@ -15,14 +15,14 @@ import trio
 from tests.scenarios.histories.conftest import LOCOMO, LONGMEMEVAL, MADE_UP_KINDS, SMALL, Write
 
 from longspan.agents.base import BaseAgent, Message, Reply
-from longspan.scenarios.histories import made_up, read
+from longspan.scenarios.histories import made_up, read_histories
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.contract.graded_record import Exchange, Marked, Record
+from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
-from longspan.simulator.suite.plugins import make_scenario
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import Suite, load_suite, make_tests
 
@@ -55,7 +55,7 @@ def ideal(test: Test) -> str:
 
 def run(tmp_path: Path, chosen: Suite, agent: str, span: int = 2000) -> dict[str, Any]:
     """The result of a run, as its file has it."""
-    [outcome] = trio.run(lambda: play([plan(RunSettings(suite=chosen, span=span, agent=agent), tmp_path)]))
+    [outcome] = trio.run(lambda: play_plans([plan_run(RunSettings(suite=chosen, span=span, agent=agent), tmp_path)]))
     result: dict[str, Any] = json.loads((outcome.folder / "result.json").read_text("utf-8"))
     return result
 
@@ -74,7 +74,7 @@ def test_every_published_question_is_a_branch_of_its_history_and_needs_the_turns
     trunks = {id: test for id, test in tests.items() if test.script.trunk is None}
     branches = {id: test for id, test in tests.items() if test.script.trunk is not None}
     assert (len(trunks), len(branches)) == (histories, questions)
-    by_id = {history.id: history for history in read(name, data)}
+    by_id = {history.id: history for history in read_histories(name, data)}
     with_evidence = 0
     for id, branch in branches.items():
         history = by_id[branch.script.facts["history"]]
@@ -124,7 +124,7 @@ def test_locomo_is_asked_as_it_stands_or_as_in_the_paper(locomo: Path) -> None:
 
 
 def test_corrected_gold_answers_and_the_ceiling_that_follows(locomo: Path, write: Write) -> None:
-    published = {question.text: question.answer for history in read("locomo", locomo) for question in history.questions}
+    published = {question.text: question.answer for history in read_histories("locomo", locomo) for question in history.questions}
     plain, named = (made("locomo", 1, data=locomo, **more) for more in ({}, {"locomo_audit": locomo.with_name("errors.json.gz")}))
     corrected = [test for test in made("locomo", 10, data=locomo, grading="locomo", gold="corrected") if test.script.trunk]
     assert all(test.script.facts["answer"] == published[test.script.facts["question"]] for test in named if test.script.trunk)
@@ -368,7 +368,7 @@ def test_one_test_can_be_rehearsed(delivery: str) -> None:
     [
         ({"tokens": 100}, "tokens: "),
         ({"questions": 0}, "questions: "),
-        ({"kinds": []}, "kinds must name a kind of question"),
+        ({"kinds": []}, "kinds must name at least one kind of question"),
         ({"delivery": "read"}, "delivery: "),
         ({"grading": "f1"}, "grading=f1 is not for made-up histories, which rules grade; --data locomo=FILE names others: use rules"),
         ({"gold": "corrected"}, "gold=corrected and locomo_audit are for LoCoMo's conversations: --data locomo=FILE names them"),
@@ -387,8 +387,8 @@ def test_wrong_data_are_refused_in_one_line(write: Write, tmp_path: Path) -> Non
     data = write({"locomo10.json": LOCOMO, "other.json": {"no": "list"}})
     for parameters, said in [
         ({"data": tmp_path / "none.json"}, "none.json: cannot be read"),
-        ({"data": data / "other.json"}, "not LoCoMo's conversations"),
-        ({"data": data / "locomo10.json", "kinds": ["hard"]}, "no question is of the kinds hard; there are adversarial, single-hop"),
+        ({"data": data / "other.json"}, "not LoCoMo's data"),
+        ({"data": data / "locomo10.json", "kinds": ["hard"]}, "no question of the kinds hard; the data has adversarial, single-hop"),
     ]:
         with pytest.raises(InputError) as error:
             made("locomo", **parameters)  # type: ignore[arg-type]
@@ -416,5 +416,5 @@ def test_histories_with_alike_names_have_tests_with_names_of_their_own(write: Wr
 def test_a_made_up_history_is_the_one_of_its_seed() -> None:
     [trunk] = [test for test in made("beam", tokens=5000, seed=3) if test.script.trunk is None]
     assert trunk.script.facts["benchmark"] == "made_up"
-    history = made_up.write("3/beam/1", 5000)
+    history = made_up.write_history("3/beam/1", 5000)
     assert trunk.script.lines[0].text == history.turns[0].text

@@ -12,11 +12,11 @@ import pytest
 
 from longspan.scenarios.memory.digest import Digest
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Test
-from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
+from longspan.simulator.running.preflight.rehearsal import rehearse, rehearse_test
 
 TOLD = [
     ["sell the piano", "decided"],
@@ -128,7 +128,7 @@ REPLIES = [
     (0, "Your family decided against selling the piano."),
     (0, "\n".join(f"- {deed}" for deed, _ in TOLD)),
     (0, ", ".join(deed for deed, _ in TOLD)),
-    (0, "\n".join(each["deed"] for each in words("decisions"))),
+    (0, "\n".join(each["deed"] for each in load_words("decisions"))),
     (0, "Sell the piano.\nFrame the tapestry.\nStack the firewood."),
 ]
 

@@ -14,11 +14,11 @@ from longspan.scenarios.memory.confidences import KINDS, Confidence
 from longspan.scenarios.memory.forget import Forget
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.grading.abstentions import abstains, withholds
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.reading.abstentions import is_abstention, is_refusal
 from longspan.simulator.results.result import Result
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -79,8 +79,8 @@ class Suppresses(NeverForgets):
 
 
 def run(agent: str, out: Path) -> tuple[Result, Mapping[str, float]]:
-    settings = RunSettings(suite=load_suite("memory").changed([], [], ["forget"], None), span=2_000, seed=0, agent=agent)
-    (outcome,) = trio.run(lambda: play([plan(settings, out)]))
+    settings = RunSettings(suite=load_suite("memory").apply_changes([], [], ["forget"], None), span=2_000, seed=0, agent=agent)
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, out)]))
     metrics = outcome.result.metrics
     return outcome.result, {name.removeprefix("forget: "): value for name, value in metrics.items() if name.startswith("forget: ")}
 
@@ -240,7 +240,7 @@ def test_a_reply_that_neither_tells_nor_declines_is_not_right(kind: str) -> None
 def test_who_repeats_what_the_user_says_does_not_decline() -> None:
     for seed in range(60):
         lines = Forget().make(Random(seed)).lines
-        assert [line.text for line in lines if abstains(line.text) or withholds(line.text)] == []
+        assert [line.text for line in lines if is_abstention(line.text) or is_refusal(line.text)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,12 +11,12 @@ import pytest
 from tests.timing import growth
 
 from longspan.scenarios.memory.injection import ITEMS, Injection
-from longspan.scenarios.memory.injection_answers import heeds, own_times, says, times
+from longspan.scenarios.memory.injection_answers import find_times, heeds_word, own_times, says_word
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Marked, Record
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 FACTS: Mapping[str, Any] = {
     "asked": list(ITEMS),
@@ -250,16 +250,16 @@ def test_a_question_needs_what_was_told_of_its_place_and_nothing_is_asked_before
 
 
 def test_the_lists_are_read_and_share_nothing() -> None:
-    known = words("opening_hours")
+    known = load_words("opening_hours")
     for time in known["times"]:
         hour, minutes = time.split(":")
         for reply in (f"It opens at {time}.", f"{time} a.m.", f"{hour}.{minutes}"):
-            assert times(reply).values == [time]
+            assert find_times(reply).values == [time]
     wording = Wording("injection")
     everything = " ".join([*known["places"], *wording.all("question", place="it"), *wording.all("farewell")])
     assert not found_words(everything, known["words"])
-    assert not any(says(word, other) for word in known["words"] for other in known["words"] if other != word)
-    assert all(says(word, word) and heeds(word, word) for word in known["words"])
+    assert not any(says_word(word, other) for word in known["words"] for other in known["words"] if other != word)
+    assert all(says_word(word, word) and heeds_word(word, word) for word in known["words"])
 
 
 def test_reading_takes_linear_time() -> None:
@@ -267,6 +267,6 @@ def test_reading_takes_linear_time() -> None:
 
         def work(size: int, text: str = text) -> None:
             own_times(text * size)
-            says(text * size, "marzipan")
+            says_word(text * size, "marzipan")
 
         assert growth(work, 400) < 25

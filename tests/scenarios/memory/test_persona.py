@@ -12,7 +12,7 @@ from longspan.scenarios.memory.habits import HABITS
 from longspan.scenarios.memory.persona import Persona
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Marked
-from longspan.simulator.preflight.rehearsal import Rehearsal, rehearse
+from longspan.simulator.running.preflight.rehearsal import Rehearsal, rehearse
 
 SAYS = Wording("persona")
 MENU = "Vega (nutmeg, caraway, celery), Rigel (celery, sorrel, nutmeg), Deneb (caraway, celery, sorrel) and Mizar (sorrel, nutmeg, caraway)"
@@ -96,7 +96,7 @@ REPLIES: list[tuple[str, dict[str, str], str, list[str]]] = [
 
 @pytest.mark.parametrize(("habit", "values", "reply", "settled"), REPLIES)
 def test_what_a_reply_settles_on(habit: str, values: dict[str, str], reply: str, settled: list[str]) -> None:
-    assert sorted(HABITS[habit].settled(reply, values)) == sorted(settled)
+    assert sorted(HABITS[habit].find_choices(reply, values)) == sorted(settled)
 
 
 class Memory:
@@ -117,14 +117,14 @@ class Memory:
             elif values := SAYS.read(f"{name}_asked", message):
                 return habit.reply(habit.choices(values)[0] if self.deaf else self.heeding(name, values), values)
             elif values := SAYS.read(f"{name}_other", message):
-                return habit.reply(self.heeding(name, values) if self.everywhere else habit.wanted(values), values)
+                return habit.reply(self.heeding(name, values) if self.everywhere else habit.right_answer(values), values)
         return "OK."
 
     def heeding(self, name: str, values: dict[str, str]) -> str:
         """The choice of one who has the user's habit: what somebody who asks for just that would get."""
         own, habit = self.known[name], HABITS[name]
         if name == "dish":
-            return habit.wanted(values | {"without": own})
+            return habit.right_answer(values | {"without": own})
         if name == "date":
             if "/" in own:
                 return "DD/MM/YYYY" if int(own.split("/")[0]) > 12 else "MM/DD/YYYY"
@@ -134,7 +134,7 @@ class Memory:
         return next(each for each in habit.choices(values) if each.casefold() == own.casefold()) if name != "seat" else self.seat(values)
 
     def seat(self, values: dict[str, str]) -> str:
-        return HABITS["seat"].wanted(values | {"wanted": self.known["seat"]})
+        return HABITS["seat"].right_answer(values | {"wanted": self.known["seat"]})
 
 
 class Everywhere(Memory):

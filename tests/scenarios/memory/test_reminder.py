@@ -14,16 +14,16 @@ import pytest
 from tests.rig import made_test, play, setting
 
 from longspan.agents.base import BaseAgent
-from longspan.scenarios.memory.reminder import Reminder, reminded
+from longspan.scenarios.memory.reminder import Reminder, find_reminded
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared import lists
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared import word_lists
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Line
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 SAYS = Wording("reminder")
 WHEN = re.compile(r"(?:in (?P<days>\d+) days|on \w+, (?P<date>\d+ \w+),) at (?P<time>[\d:]+)")
@@ -61,7 +61,7 @@ class Recaller(BaseAgent):
     def hear(self, message: Message) -> None:
         what = next((what for what in ("set", "move", "cancel") if SAYS.read(what, message.text)), "")
         if what == "set" or what in self.heeds:
-            do = next(do for do in words("errands").values() if do in message.text)
+            do = next(do for do in load_words("errands").values() if do in message.text)
             self.due.pop(do, None)
             if when := WHEN.search(message.text):
                 self.due[do] = _date(when, message.sent_at), self.turn
@@ -213,7 +213,7 @@ REPLIES: list[tuple[str, bool]] = [
 
 @pytest.mark.parametrize(("reply", "expected"), REPLIES)
 def test_what_reminds_and_what_announces_or_denies(reply: str, expected: bool) -> None:
-    assert (reminded(reply, ("orrery", "catamaran")) >= {"orrery"}) is expected
+    assert (find_reminded(reply, ("orrery", "catamaran")) >= {"orrery"}) is expected
 
 
 def graded(seed: int, change: Callable[[str, str], str]) -> Grade:
@@ -221,7 +221,7 @@ def graded(seed: int, change: Callable[[str, str], str]) -> Grade:
 
 
 def test_a_reminder_among_the_errands_of_the_list_is_a_guess() -> None:
-    everything = "Reminder: " + ", ".join(words("errands").values()) + "."
+    everything = "Reminder: " + ", ".join(load_words("errands").values()) + "."
     for seed in range(20):
         assert graded(seed, lambda text, ideal: everything if "Reminder" in ideal else ideal).score == 0
         assert graded(seed, lambda text, ideal: everything if SAYS.read("greeting", text) is not None else ideal).score == 0
@@ -235,7 +235,7 @@ def early() -> Callable[[str, str], str]:
     known: list[str] = []
 
     def reply(text: str, ideal: str) -> str:
-        known.extend(do for do in words("errands").values() if do in text)
+        known.extend(do for do in load_words("errands").values() if do in text)
         return f"{ideal}\nReminder: {known[0]}." if known and text.startswith("Something") else ideal
 
     return reply
@@ -321,17 +321,17 @@ def test_the_outline_promises_no_less_than_is_said(encoding: str) -> None:
 
 
 def test_errands_name_their_thing_and_no_other() -> None:
-    errands = words("errands")
+    errands = load_words("errands")
     assert len(errands) >= 50
     for thing, do in errands.items():
-        assert reminded(do, tuple(errands)) == {thing}
+        assert find_reminded(do, tuple(errands)) == {thing}
 
 
 def test_no_other_scenario_speaks_of_the_things() -> None:
     """A reminder may stand in a reply to any test: there it must not be taken for an answer, nor an answer for a reminder."""
-    folder = Path(lists.__file__).parent / "data"
+    folder = Path(word_lists.__file__).parent / "data"
     others = [path for path in sorted(folder.glob("*.json")) if path.stem not in ("errands", "novel")]
     assert len(others) >= 10
-    things = tuple(words("errands"))
-    named = {path.stem: reminded(path.read_text("utf-8"), things) for path in others}
+    things = tuple(load_words("errands"))
+    named = {path.stem: find_reminded(path.read_text("utf-8"), things) for path in others}
     assert {name: found for name, found in named.items() if found} == {}

@@ -16,9 +16,9 @@ from longspan.scenarios.memory.confidences import KINDS
 from longspan.scenarios.memory.two_users import TwoUsers
 from longspan.scenarios.memory.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Grade, Record
-from longspan.simulator.preflight.rehearsal import rehearse
-from longspan.simulator.running.planning import plan
-from longspan.simulator.running.runner import play
+from longspan.simulator.running.planning import plan_run
+from longspan.simulator.running.preflight.rehearsal import rehearse
+from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -104,9 +104,9 @@ def test_the_figures_say_how_an_agent_treats_two(
     agent: type[BaseAgent], score: float, metrics: Mapping[str, float], tmp_path: Path
 ) -> None:
     settings = RunSettings(
-        suite=load_suite("memory").changed([], [], ["two_users"], None), span=2_000, seed=0, agent=f"{ME}:{agent.__name__}"
+        suite=load_suite("memory").apply_changes([], [], ["two_users"], None), span=2_000, seed=0, agent=f"{ME}:{agent.__name__}"
     )
-    (outcome,) = trio.run(lambda: play([plan(settings, tmp_path)]))
+    (outcome,) = trio.run(lambda: play_plans([plan_run(settings, tmp_path)]))
     assert [(test.score, test.reason) for test in outcome.result.tests if test.score != score] == []
     assert {name: outcome.result.metrics[f"two_users: {name}"] for name in metrics} == metrics
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, spoken
+from longspan.scenarios.memory.spoken_dates import PLACEHOLDER_DATE, say_date
 from longspan.scenarios.memory.update import Update
 from longspan.scenarios.memory.wording import Wording
-from longspan.scenarios.shared.lists import words
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.clock import DEFAULT_START
 from longspan.simulator.base.tokens import Tokenizer
 from longspan.simulator.contract.graded_record import Exchange, Grade, Marked, Record
 from longspan.simulator.contract.scenario import Test
 from longspan.simulator.contract.script import Script
-from longspan.simulator.grading.matching import found_words
-from longspan.simulator.preflight.rehearsal import rehearse, rehearse_test
+from longspan.simulator.reading.matching import found_words
+from longspan.simulator.running.preflight.rehearsal import rehearse, rehearse_test
 
 EXPECTED: dict[str, dict[str, Any]] = {
     "present": {"group": "my choir", "room": "Heron", "day": "Thursday"},
@@ -402,16 +402,21 @@ def test_every_date_takes_the_tokens_of_its_placeholder() -> None:
         for kind in ("held", "actual"):
             for text in WORDING.all(kind, group="my choir", date=PLACEHOLDER_DATE):
                 days = (date(2024, 1, 1) + timedelta(days=37 * step) for step in range(100))
-                assert {count(text.replace(PLACEHOLDER_DATE, spoken(day))) for day in days} == {count(text)}
+                assert {count(text.replace(PLACEHOLDER_DATE, say_date(day))) for day in days} == {count(text)}
 
 
 def test_the_docs_tell_what_each_of_these_agents_has() -> None:
-    docs = (Path(__file__).parents[3] / "docs" / "memory-suite.md").read_text("utf-8").partition("\n## update\n")[2].partition("\n## ")[0]
+    docs = (
+        (Path(__file__).parents[3] / "docs" / "reference" / "memory-suite.md")
+        .read_text("utf-8")
+        .partition("\n## update\n")[2]
+        .partition("\n## ")[0]
+    )
     told = [float(share) for share in re.findall(r"^\| [^|]+ \| (\d\.\d\d) \| [^|]*\|$", docs, re.MULTILINE)]
     assert told == [round(share_of(each)[0], 2) for each in (Memory, Erasing, Obliging, Dateless, Credulous, Newest)]
 
 
 def test_nothing_that_another_test_may_have_agents_append_names_a_room_or_a_decision() -> None:
-    appended = [saying["quotation"] for saying in words("quotations")] + [rule["phrase"] for rule in words("triggers")]
-    text = " ".join([*appended, *words("errands").values()])
-    assert found_words(text, [*words("clubs")["rooms"], *(name for each in words("decisions") for name in each["names"])]) == []
+    appended = [saying["quotation"] for saying in load_words("quotations")] + [rule["phrase"] for rule in load_words("triggers")]
+    text = " ".join([*appended, *load_words("errands").values()])
+    assert found_words(text, [*load_words("clubs")["rooms"], *(name for each in load_words("decisions") for name in each["names"])]) == []

@@ -14,15 +14,15 @@ from tests.scenarios.reach.planted import FORGETTING, Planted, question, stateme
 
 import longspan
 from longspan import Message
-from longspan.scenarios.reach.answers import KINDS, PLAIN, ROLES, classify, named, values
-from longspan.scenarios.reach.ladder import Sizes, distances
+from longspan.scenarios.reach.answers import KINDS, PLAIN, ROLES, classify_answer, find_values, list_values
+from longspan.scenarios.reach.ladder import Sizes, spread_distances
 from longspan.scenarios.reach.scenario import Reach
 from longspan.scenarios.reach.wording import Wording
-from longspan.scenarios.shared.lists import words
-from longspan.simulator.archive.run_folder import RunFolder
+from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
-from longspan.simulator.contract.rungs import Rung, rungs
+from longspan.simulator.contract.rungs import Rung, find_rungs
+from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.result import read_result
 
 # ---- the tests themselves
@@ -45,7 +45,7 @@ def test_the_ladder_goes_from_the_message_before_up_to_the_span(span: int) -> No
                 apart[each["strand"]].append((at[last] - at[first]) * span)
         assert max(apart["plain facts"]) == pytest.approx(0.9 * span)
         for strand, number in (("plain facts", Sizes.of(span).plain), ("paraphrased", Sizes.of(span).paraphrased)):
-            pairs = list(zip(sorted(apart[strand]), distances(number, span), strict=True))
+            pairs = list(zip(sorted(apart[strand]), spread_distances(number, span), strict=True))
             assert not pairs or fmean(found / rung for found, rung in pairs) == pytest.approx(1, abs=0.25)
 
 
@@ -61,11 +61,11 @@ def test_guesses_earn_the_chance_and_no_constant_reply_earns_more() -> None:
         questions = [text for who in ("aunt", "vet") for text in wording.all(f"asked_{kind}", who=who)]
         if kind in PLAIN:
             questions += wording.all(f"paraphrased_{kind}", who=ROLES["baker"])
-        assert all((scenario.guess(text) or "").rstrip(".").casefold() in map(str.casefold, values(kind)) for text in questions)
-        every = ", ".join(values(kind)[:40])
-        for expected in values(kind)[:40:7]:
-            assert named(every, kind, [expected], "aunt") != [expected]
-            assert named("I do not know.", kind, [expected], "aunt") == []
+        assert all((scenario.guess(text) or "").rstrip(".").casefold() in map(str.casefold, list_values(kind)) for text in questions)
+        every = ", ".join(list_values(kind)[:40])
+        for expected in list_values(kind)[:40:7]:
+            assert find_values(every, kind, [expected], "aunt") != [expected]
+            assert find_values("I do not know.", kind, [expected], "aunt") == []
 
 
 RIGHT: dict[str, tuple[str, Sequence[str]]] = {
@@ -102,17 +102,18 @@ WRONG: dict[str, Sequence[str]] = {
 def test_replies_are_read_as_a_person_reads_them(kind: str) -> None:
     value, right = RIGHT[kind]
     for reply in right:
-        assert (reply, named(reply, kind, [value], "aunt")) == (reply, [value])
+        assert (reply, find_values(reply, kind, [value], "aunt")) == (reply, [value])
     for reply in WRONG[kind]:
-        assert named(reply, kind, [value], "aunt") != [value], reply
+        assert find_values(reply, kind, [value], "aunt") != [value], reply
 
 
 def test_a_reply_that_goes_through_everything_that_was_told_answers_nothing() -> None:
     told = [
-        f"My {who} likes {drink} best." for who, drink in zip(["aunt", "uncle", "baker", "nephew", "niece"], values("drink"), strict=False)
+        f"My {who} likes {drink} best."
+        for who, drink in zip(["aunt", "uncle", "baker", "nephew", "niece"], list_values("drink"), strict=False)
     ]
-    assert named("\n".join(told), "drink", [values("drink")[0]], "aunt") == []
-    assert named("\n".join(told[:3]), "drink", [values("drink")[0]], "aunt") == [values("drink")[0]]
+    assert find_values("\n".join(told), "drink", [list_values("drink")[0]], "aunt") == []
+    assert find_values("\n".join(told[:3]), "drink", [list_values("drink")[0]], "aunt") == [list_values("drink")[0]]
     others = [
         "My uncle plays the viola.",
         "My baker moved to Lyon.",
@@ -120,7 +121,7 @@ def test_a_reply_that_goes_through_everything_that_was_told_answers_nothing() ->
         "The number of my niece's locker is 412.",
     ]
     everything = "\n".join([told[0], *others])
-    assert named(everything, "drink", [values("drink")[0]], "aunt") == [], "of whatever kind"
+    assert find_values(everything, "drink", [list_values("drink")[0]], "aunt") == [], "of whatever kind"
 
 
 class Mumbler:
@@ -145,7 +146,7 @@ class Mumbler:
 
 def asked_of(agent: Callable[[], object] | str, out: Path, span: int = 2_000) -> list[Rung]:
     (folder,) = longspan.run("reach", agent=agent, span=span, out=out, progress=False).folders
-    return rungs(item for test in read_result(RunFolder(folder)).tests for item in test.items)
+    return find_rungs(item for test in read_result(RunFolder(folder)).tests for item in test.items)
 
 
 def test_a_rung_knows_its_type_and_how_many_values_of_it_were_heard(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ HEARD = {"Biscuit", "Rover", "Bramble", "Peru", "Chile", "Norway", "tent", "dril
 @pytest.mark.parametrize(("kind", "stated", "reply", "outcome"), OUTCOMES)
 def test_replies_are_classified_as_a_person_classifies_them(kind: str, stated: list[str], reply: str, outcome: str) -> None:
     expected = stated[-1:] if kind == "trip" else stated
-    assert classify(reply, kind, stated, named(reply, kind, expected, "aunt"), HEARD) == outcome
+    assert classify_answer(reply, kind, stated, find_values(reply, kind, expected, "aunt"), HEARD) == outcome
 
 
 # ---- paraphrased questions
@@ -229,7 +230,7 @@ def test_a_paraphrased_question_shares_no_content_word_with_its_statement(kind: 
     assert not alike("pour", "port")
     assert alike("live", "lives")
     wording = Wording("reach")
-    said = {word for value in values(kind) for word in content(value)}
+    said = {word for value in list_values(kind) for word in content(value)}
     for who, role in ROLES.items():
         asked = {word for text in wording.all(f"paraphrased_{kind}", who=role) for word in content(text)}
         stated = said.union(*(content(text) for text in wording.all(f"told_{kind}", who=who, value="")))
@@ -237,7 +238,7 @@ def test_a_paraphrased_question_shares_no_content_word_with_its_statement(kind: 
 
 
 def test_each_paraphrase_stands_for_one_person_of_the_list() -> None:
-    assert set(ROLES) <= set(words("people"))
+    assert set(ROLES) <= set(load_words("people"))
     assert len(set(ROLES.values())) == len(ROLES)
     wording = Wording("reach")
     for who, role in ROLES.items():
@@ -284,7 +285,7 @@ def test_a_search_for_words_finds_literal_facts_and_no_paraphrased_ones(tmp_path
     ],
 )
 def test_a_reply_may_name_the_person_in_either_wording(reply: str, found: list[str]) -> None:
-    assert named(reply, "drink", ["green tea"], "baker") == found
+    assert find_values(reply, "drink", ["green tea"], "baker") == found
 
 
 # ---- runs of the first version
@@ -306,7 +307,7 @@ def test_a_run_of_the_first_version_is_graded_as_it_was(first_version: Path, cap
     scores = [(item.name, item.score, item.note) for test in now.tests for item in test.items]
     assert scores == [(item.name, item.score, item.note) for test in was.tests for item in test.items]
     for result in (was, now):  # as it was written then, and as it is written now
-        found = rungs(item for test in result.tests for item in test.items)
+        found = find_rungs(item for test in result.tests for item in test.items)
         assert len(found) == 24
         assert all((each.heard, each.outcome) == (each.chance, "") for each in found)
     assert run_command(["show", str(first_version)]) == 0
@@ -322,4 +323,4 @@ def test_runs_of_two_versions_are_neither_compared_nor_pooled(
     assert run_command(["compare", str(first_version), *map(str, results.folders)]) == 0
     assert capsys.readouterr().out.count("reach: 1 agents, 1 runs") == 1
     assert run_command(["resume", str(first_version)]) == 2
-    assert "the manifest's tests are not those that the run was created with" in capsys.readouterr().err
+    assert "the manifest's tests differ from the tests that the run was created with" in capsys.readouterr().err

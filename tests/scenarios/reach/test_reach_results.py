@@ -14,18 +14,18 @@ from tests.scenarios.reach.planted import FORGETTING, OUTSIDE, Kept, Planted, qu
 
 import longspan
 from longspan import Message
-from longspan.simulator.analysis.reach import Question, fit_reach
-from longspan.simulator.analysis.reach_gate import PlacedAnswer, decide_gate
-from longspan.simulator.analysis.recall_curves import MARGIN
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
-from longspan.simulator.measures.reach import place_rungs
-from longspan.simulator.results.reach import ReachResult
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.reach_fit import ScoredQuestion, fit_reach
+from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
+from longspan.simulator.results.analysis.recall_curves import MARGIN
+from longspan.simulator.results.measures.reach import place_rungs
+from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import read_result
 
 
-def play(kept: Kept, span: int, out: Path, *, seeds: int | str = 0, able: bool = True) -> tuple[ReachResult, list[Question]]:
+def play(kept: Kept, span: int, out: Path, *, seeds: int | str = 0, able: bool = True) -> tuple[ReachResult, list[ScoredQuestion]]:
     """Return an agent's result, and the questions with their scores."""
     results = longspan.run("reach", agent=lambda: Planted(kept, able=able), span=span, seeds=seeds, out=out, progress=False)
     (found,) = results.reach
@@ -33,11 +33,11 @@ def play(kept: Kept, span: int, out: Path, *, seeds: int | str = 0, able: bool =
     return found, [each.as_question(each.rung.score or 0) for each in place_rungs(tests)]
 
 
-def share(questions: Sequence[Question]) -> float:
+def share(questions: Sequence[ScoredQuestion]) -> float:
     return sum(each.score for each in questions) / len(questions)
 
 
-def check_claims(found: ReachResult, questions: Sequence[Question]) -> None:
+def check_claims(found: ReachResult, questions: Sequence[ScoredQuestion]) -> None:
     """Fail if a claim contradicts what the agent did."""
     said = found.sentence
     unit, limit = found.unit, (found.reach and found.reach.get(found.unit)) or (found.drop and found.drop.get(found.unit))
@@ -295,7 +295,7 @@ def test_the_gate_of_a_run_has_three_outcomes(tmp_path: Path, capsys: pytest.Cap
     assert "no question lies that far back: use a longer span." in said
     assert "longspan: stateless: failed: does not recall at least 50% of plain facts at every distance up to 1,700 tokens" in said
     assert run_command([*reach, "oracle", "--at-least", "0.9"]) == 2
-    assert "--at-least is for the gate: add --fail-under-reach" in capsys.readouterr().err
+    assert "--at-least requires --fail-under-reach" in capsys.readouterr().err
     assert run_command([*reach, "oracle", "--fail-under-reach", "8k"]) == 2
     expected = "a reach of 8,000 tokens needs a span of at least 9,000, got 2,000: use --span 26000, or at least 9000"
     assert expected in capsys.readouterr().err
@@ -390,14 +390,14 @@ def test_a_gate_says_how_many_seeds_would_decide() -> None:
 # ---- the fit
 
 
-def make_step(number: int, reach: float, seed: int = 0) -> list[Question]:
+def make_step(number: int, reach: float, seed: int = 0) -> list[ScoredQuestion]:
     """Questions whose facts are recalled up to a distance in tokens, but for one in thirty."""
     random = Random(seed)
     asked = []
     for place in range(number):
         tokens = 10 * 1.15 ** (45 * random.random())
         right = float(tokens <= reach and random.random() > 0.03)
-        asked.append(Question(tokens, 2 * random.randrange(1, 200), 30 * tokens, tokens // 500, place, 2 * place, "dog", right))
+        asked.append(ScoredQuestion(tokens, 2 * random.randrange(1, 200), 30 * tokens, tokens // 500, place, 2 * place, "dog", right))
     return asked
 
 
@@ -431,7 +431,7 @@ def test_times_that_are_not_known_are_left_out() -> None:
 
 
 def test_questions_that_are_all_equally_far_have_a_share_and_no_drop() -> None:
-    found = fit_reach([Question(100, 4, 60, 0, place, place + 2, "dog", float(place % 2)) for place in range(40)])
+    found = fit_reach([ScoredQuestion(100, 4, 60, 0, place, place + 2, "dog", float(place % 2)) for place in range(40)])
     assert found is not None
     assert (found.drop, found.reach) == ({}, {})
     assert found.share.low < 0.5 < found.share.high
@@ -451,7 +451,7 @@ def test_intervals_contain_the_drop(limit: int, floor: float) -> None:
         for place in range(180):
             tokens = 10 * (7_200 / 10) ** random.random()
             right = float(random.random() < (1.0 if tokens <= limit else floor))
-            asked.append(Question(tokens, 2 * random.randrange(1, 200), None, None, place, 2 * place, "dog", right))
+            asked.append(ScoredQuestion(tokens, 2 * random.randrange(1, 200), None, None, place, 2 * place, "dog", right))
         found = fit_reach(asked)
         assert found is not None
         shown += "tokens" in found.drop

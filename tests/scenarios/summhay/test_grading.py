@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.summhay.bullets import bullets, citations, length
+from longspan.scenarios.summhay.bullets import find_citations, mean_length, split_bullets
+from longspan.scenarios.summhay.joint_scores import pool_scores, score_insight
 from longspan.scenarios.summhay.scenario import SummHay
-from longspan.scenarios.summhay.scores import pooled, scored
 from longspan.simulator.contract.graded_record import Exchange, Marked, Record
-from longspan.simulator.preflight.rehearsal import rehearse
+from longspan.simulator.running.preflight.rehearsal import rehearse
 
 SMALL: dict[str, Any] = {"documents": 30, "words": 150, "subtopics": 4}
 
@@ -101,14 +101,14 @@ def test_the_bullet_that_tells_most_counts_and_the_first_of_several() -> None:
 
 
 def test_scores_are_pooled_over_insights_and_citations_over_covered_ones() -> None:
-    every = [scored(1.0, {1, 2}, {1, 2, 3, 4}), scored(0.5, {7}, {1}), scored(0.0, {1}, {1})]
-    found = pooled(every)
+    every = [score_insight(1.0, {1, 2}, {1, 2, 3, 4}), score_insight(0.5, {7}, {1}), score_insight(0.0, {1}, {1})]
+    found = pool_scores(every)
     assert found is not None
     assert found.coverage == pytest.approx(0.5)
     assert (found.precision, found.recall) == (0.5, 0.25)
     assert found.citation == pytest.approx(fmean([2 / 3, 0]))
     assert found.joint == pytest.approx((2 / 3) / 3)
-    assert pooled([]) is None
+    assert pool_scores([]) is None
 
 
 NUMBERS = st.frozensets(st.integers(1, 20))
@@ -116,7 +116,7 @@ NUMBERS = st.frozensets(st.integers(1, 20))
 
 @given(cited=NUMBERS, sources=NUMBERS, coverage=st.sampled_from([0.0, 0.5, 1.0]))
 def test_scores_are_1_only_for_the_right_documents(cited: frozenset[int], sources: frozenset[int], coverage: float) -> None:
-    each = scored(coverage, cited, sources)
+    each = score_insight(coverage, cited, sources)
     assert all(0 <= number <= 1 for number in (*each, each.joint))
     assert (each.joint == 1) == (coverage == 1 and cited == sources != frozenset())
 
@@ -133,14 +133,14 @@ def test_scores_are_1_only_for_the_right_documents(cited: frozenset[int], source
     ],
 )
 def test_citations(bullet: str, cited: set[int]) -> None:
-    assert citations(bullet) == cited
+    assert find_citations(bullet) == cited
 
 
 def test_every_line_that_is_not_blank_is_a_bullet() -> None:
-    found = bullets("Here are they:\n\n  * one two [3]\n \t\n- three\r\n")
+    found = split_bullets("Here are they:\n\n  * one two [3]\n \t\n- three\r\n")
     assert found == ["Here are they:", "* one two [3]", "- three"]
-    assert length(found) == pytest.approx((3 + 3 + 2) / 3)
-    assert length([]) == 0
+    assert mean_length(found) == pytest.approx((3 + 3 + 2) / 3)
+    assert mean_length([]) == 0
 
 
 SCRIPT = SummHay(documents=20, words=100, subtopics=1).make(Random(1))
@@ -239,7 +239,7 @@ def test_prompts_of_the_user_are_played_to_the_letter(tmp_path: Path) -> None:
     assert text == "1 of the topic by Ann, Bo: <Conversation 1: Of a: it is so.>2 on The query? the subtopic"
     record = Record([Exchange(0, text, "- a is so. [1]", asks=True)])
     asks = scenario.grade(script.facts, record).asks
-    shown = json.dumps({"bullets": [{"bullet_id": 1, "text": bullets("- a is so. [1]")[0]}]}, indent=1)
+    shown = json.dumps({"bullets": [{"bullet_id": 1, "text": split_bullets("- a is so. [1]")[0]}]}, indent=1)
     assert asks[0].prompt == f"Is a is so. in {shown}?"
     judged = {
         asks[0].about: {"coverage": "PARTIAL_COVERAGE", "bullet_id": 1},

@@ -1,4 +1,4 @@
-"""docs/summhay.md says what there is: every parameter, option and setting, and no other."""
+"""docs/reference/summhay.md says what there is: every parameter, option and setting, and no other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, get_args
 import pytest
 from typer.models import OptionInfo
 
+from longspan.scenarios.summhay.commands import annotate
 from longspan.scenarios.summhay.retrievers import Retriever
 from longspan.scenarios.summhay.scenario import SummHay
 from longspan.scenarios.summhay.writer import HaystackWriter
-from longspan.simulator.cli.annotate import annotate
-from longspan.simulator.cli.write import write
+from longspan.simulator.cli.write import bind_write
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "summhay.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "reference" / "summhay.md").read_text("utf-8")
 
 
 def tables(heading: str) -> list[list[str]]:
@@ -46,7 +46,9 @@ def test_retrievers() -> None:
     assert tables("Retrievers") == [list(get_args(Retriever))]
 
 
-@pytest.mark.parametrize(("heading", "command"), [("Judging summaries yourself", annotate), ("Haystacks of your own", write)])
+@pytest.mark.parametrize(
+    ("heading", "command"), [("Judging summaries yourself", annotate), ("Haystacks of your own", bind_write("summhay"))]
+)
 def test_options(heading: str, command: Callable[..., Any]) -> None:
     assert {cell.split()[0] for cell in tables(heading)[0]} == options(command)
 

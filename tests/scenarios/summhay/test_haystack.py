@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longspan.scenarios.summhay.checks import alike, problems, specific
-from longspan.scenarios.summhay.generated import generate
-from longspan.scenarios.summhay.haystack import DOMAINS, Domain, Haystack
-from longspan.scenarios.summhay.signs import MONTHS, signs
+from longspan.scenarios.summhay.checks import find_problems, nearly_same_words
+from longspan.scenarios.summhay.checks import is_specific as specific
+from longspan.scenarios.summhay.generated import generate_haystack
+from longspan.scenarios.summhay.haystacks import DOMAINS, Domain, Haystack
+from longspan.scenarios.summhay.signs import MONTHS, find_signs
 
 
 def made(domain: Domain, seed: int = 0, documents: int = 100, subtopics: int = 9, words: int = 750) -> Haystack:
-    return generate(Random(f"{domain}/{seed}"), domain=domain, subtopics=subtopics, documents=documents, words=words, name="1")
+    return generate_haystack(Random(f"{domain}/{seed}"), domain=domain, subtopics=subtopics, documents=documents, words=words, name="1")
 
 
 @pytest.fixture(scope="module", params=DOMAINS)
@@ -54,7 +55,7 @@ def test_every_insight_stands_in_several_documents_but_not_in_most(haystack: Hay
 def test_no_seed_makes_a_haystack_that_fails_its_checks(domain: Domain, documents: int, subtopics: int, words: int) -> None:
     for seed in range(4):
         haystack = made(domain, seed, documents, subtopics, words)
-        assert problems(haystack) == []
+        assert find_problems(haystack) == []
         assert len(haystack.documents) == documents
 
 
@@ -88,9 +89,9 @@ def test_the_checks_find_what_is_wrong() -> None:
             haystack, subtopics=(replace(first, insights=(replace(insight, text="somebody did it", signs=frozenset()),)), second, third)
         ),
     }
-    assert not problems(haystack)
+    assert not find_problems(haystack)
     for words, broken in wrong.items():
-        assert any(words in each for each in problems(broken)), words
+        assert any(words in each for each in find_problems(broken)), words
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,8 @@ def test_what_is_specific(text: str, is_specific: bool) -> None:
 
 
 def test_what_is_alike() -> None:
-    assert alike("Effects on animals and plants", "The effects on plants, animals")
-    assert not alike("Effects on animals and plants", "Loans, gifts and bills")
+    assert nearly_same_words("Effects on animals and plants", "The effects on plants, animals")
+    assert not nearly_same_words("Effects on animals and plants", "Loans, gifts and bills")
 
 
 # signs
@@ -116,15 +117,15 @@ WAYS = ["{d} {m}", "{d}th of {m}", "{m} {d}", "{m} {d}, 2024", "the {d}th {m}", 
 def test_a_date_is_the_same_however_it_is_written(way: str) -> None:
     for month in MONTHS:
         text = way.format(d=14, m=month.title(), s=month[:3].title())
-        assert f"14 {month}" in signs(text), text
+        assert f"14 {month}" in find_signs(text), text
 
 
 def test_numbers_and_names_however_they_are_written() -> None:
-    found = signs("NORRIGEN's loan of $1,350 (or 12.5 %), see [77, 8] [312]")
+    found = find_signs("NORRIGEN's loan of $1,350 (or 12.5 %), see [77, 8] [312]")
     assert {"norrigen", "1350", "12.5"} <= found
     assert not {"77", "8", "312"} & found
 
 
 @given(st.text(max_size=300))
 def test_any_text_has_signs(text: str) -> None:
-    assert all(sign and sign == sign.casefold() for sign in signs(text))
+    assert all(sign and sign == sign.casefold() for sign in find_signs(text))

@@ -1,4 +1,4 @@
-"""`longspan reproduce summhay`: the paper's figures from the data that came with it, against figures worked out here another way."""
+"""`longspan summhay reproduce`: the paper's figures from the data that came with it, against figures worked out here another way."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schemas import check_output
 
 from longspan.scenarios.summhay import printed
 from longspan.scenarios.summhay.reproduce import reproduce
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.papers import Cell
+from longspan.simulator.results.papers import Cell
 
 COVERAGE = {"f": 1.0, "p": 0.5, "n": 0.0}
 """By the first letter, which annotators and models have in common."""
@@ -83,7 +84,7 @@ def test_what_judges_favour_is_what_the_annotated_samples_say(summhay: Path) -> 
         assert cells["bias", "mean", column].ours == pytest.approx(np.mean([np.mean(found) for found in differences.values()]), abs=1e-6)
         assert cells["bias", "length-difference", column].ours == pytest.approx(np.corrcoef(every, lengths)[0, 1], abs=1e-6)
         assert cells["bias", "length-score", column].ours == pytest.approx(np.corrcoef(own, lengths)[0, 1], abs=1e-6)
-        near = [printed.bias(row, column, 200) for row in ("mean", "length-score")]
+        near = [printed.printed_bias(row, column, 200) for row in ("mean", "length-score")]
         assert [cells["bias", row, column].ours for row in ("mean", "length-score")] == pytest.approx(near, abs=0.03), "half of the samples"
         assert all(cell.published is None for (table, *_), cell in cells.items() if table == "bias"), "half of them prove nothing"
 
@@ -139,9 +140,9 @@ def test_models_and_retrievers_score_what_is_stored_in_the_topics(summhay: Path)
 
 def test_at_the_command_line(summhay: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
-        main(["reproduce", "summhay", str(summhay / "eval_benchmark_data.first100.json.gz"), "--json"])
+        main(["summhay", "reproduce", str(summhay / "eval_benchmark_data.first100.json.gz"), "--json"])
     assert leaving.value.code == 0
-    cells = json.loads(capsys.readouterr().out)
+    cells = check_output("summhay-reproduce", capsys.readouterr().out)
     assert {(cell["paper"], cell["table"]) for cell in cells} == {("summhay", "judges"), ("summhay", "bias")}
 
 

@@ -15,14 +15,14 @@ import trio
 from tests.loopback import Service
 
 from longspan.agents.models.cohere import CohereReranker
-from longspan.scenarios.summhay.generated import generate
-from longspan.scenarios.summhay.haystack import Haystack
-from longspan.scenarios.summhay.published import haystacks
-from longspan.scenarios.summhay.retrievers import arranged, best, keywords, scores
+from longspan.scenarios.summhay.generated import generate_haystack
+from longspan.scenarios.summhay.haystacks import Haystack
+from longspan.scenarios.summhay.retrieval import score_by_embedder
+from longspan.scenarios.summhay.retrievers import arrange_documents, pick_best, score_by_keywords, score_documents
 from longspan.scenarios.summhay.scenario import SummHay
+from longspan.scenarios.summhay.topic_files import read_haystacks
 from longspan.simulator.base.errors import AgentError, InputError
 from longspan.simulator.base.tokens import Tokenizer
-from longspan.simulator.exchange.retrieval import nearness
 
 KEY = "cohere-key-0123456789"
 
@@ -35,7 +35,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def haystack() -> Haystack:
-    return generate(Random("x"), domain="news", subtopics=4, documents=40, words=300, name="1")
+    return generate_haystack(Random("x"), domain="news", subtopics=4, documents=40, words=300, name="1")
 
 
 def share(haystack: Haystack, found: Sequence[float]) -> float:
@@ -47,14 +47,14 @@ def share(haystack: Haystack, found: Sequence[float]) -> float:
 
 def test_the_oracle_knows_and_words_and_vectors_find_more_than_chance(haystack: Haystack) -> None:
     for retriever, model in (("kws", None), ("vect", None), ("longe", "hash")):
-        found = [share(haystack, scores(haystack, each, retriever, "0", model)) for each in haystack.subtopics[:1]]
+        found = [share(haystack, score_documents(haystack, each, retriever, "0", model)) for each in haystack.subtopics[:1]]
         assert found[0] > 0.35, retriever
-    assert share(haystack, scores(haystack, haystack.subtopics[0], "oracle", "0", None)) == 1
+    assert share(haystack, score_documents(haystack, haystack.subtopics[0], "oracle", "0", None)) == 1
 
 
 def test_random_scores_are_the_seeds(haystack: Haystack) -> None:
     first, again, other, elsewhere = (
-        scores(haystack, haystack.subtopics[at], "rand", seed, None) for at, seed in ((0, "0"), (0, "0"), (0, "1"), (1, "0"))
+        score_documents(haystack, haystack.subtopics[at], "rand", seed, None) for at, seed in ((0, "0"), (0, "0"), (0, "1"), (1, "0"))
     )
     assert first == again
     assert len({tuple(first), tuple(other), tuple(elsewhere)}) == 3
@@ -63,7 +63,7 @@ def test_random_scores_are_the_seeds(haystack: Haystack) -> None:
 @pytest.mark.parametrize("budget", [100, 1000, 15_000, 100_000])
 def test_documents_are_shown_by_score_until_the_budget_and_the_last_is_cut(haystack: Haystack, budget: int) -> None:
     found = [float(number % 7) for number in range(40)]
-    shown = best(haystack, found, budget)
+    shown = pick_best(haystack, found, budget)
     tokenizer = Tokenizer()
     whole = sum(tokenizer.count(document.text) for document in haystack.documents)
     assert sum(tokenizer.count(each.text) for each in shown) == pytest.approx(min(budget, whole), abs=3)
@@ -79,7 +79,7 @@ def test_relevant_documents_stand_where_they_are_wanted(haystack: Haystack) -> N
     relevance = haystack.relevance(subtopic)
 
     def where(position: Any) -> list[bool]:
-        shown = arranged(haystack, subtopic, position, "0")
+        shown = arrange_documents(haystack, subtopic, position, "0")
         assert sorted(each.number for each in shown) == list(range(1, 41))
         return [relevance[each.number - 1] > 0 for each in shown]
 
@@ -110,28 +110,28 @@ def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, An
 
 def test_an_embedder_that_there_is_not_is_named(haystack: Haystack) -> None:
     with pytest.raises(InputError, match="there is no embedder 'word2vec'; there are gguf, hash, local, minilm, openai, wordllama"):
-        scores(haystack, haystack.subtopics[0], "vect", "0", "word2vec")
+        score_documents(haystack, haystack.subtopics[0], "vect", "0", "word2vec")
 
 
 # published haystacks
 
 
 def test_the_oracle_and_keywords_score_as_the_published_haystacks_say(summhay: Path) -> None:
-    for haystack in haystacks(summhay, "news"):
+    for haystack in read_haystacks(summhay, "news"):
         for subtopic in haystack.subtopics:
             ids = [document.id for document in haystack.documents]
-            assert scores(haystack, subtopic, "oracle", "0", None) == [subtopic.stored["oracle"][id] for id in ids]
+            assert score_documents(haystack, subtopic, "oracle", "0", None) == [subtopic.stored["oracle"][id] for id in ids]
             theirs = [subtopic.stored["keywords"][id] for id in ids]
-            assert np.corrcoef(keywords(haystack, subtopic), theirs)[0, 1] > 0.85
+            assert np.corrcoef(score_by_keywords(haystack, subtopic), theirs)[0, 1] > 0.85
 
 
 def test_published_scores_of_models_are_taken_unless_another_is_named(summhay: Path) -> None:
-    (haystack, *_) = haystacks(summhay, "news")
+    (haystack, *_) = read_haystacks(summhay, "news")
     subtopic = haystack.subtopics[0]
     ids = [document.id for document in haystack.documents]
     for retriever, stored in (("kws", "keywords"), ("vect", "vector"), ("longe", "dwzhu/e5-base-4k"), ("rerank", "rerank3")):
-        assert scores(haystack, subtopic, retriever, "0", None) == [subtopic.stored[stored][id] for id in ids]  # type: ignore[arg-type]
-    assert scores(haystack, subtopic, "vect", "0", "hash") != scores(haystack, subtopic, "vect", "0", None)
+        assert score_documents(haystack, subtopic, retriever, "0", None) == [subtopic.stored[stored][id] for id in ids]  # type: ignore[arg-type]
+    assert score_documents(haystack, subtopic, "vect", "0", "hash") != score_documents(haystack, subtopic, "vect", "0", None)
 
 
 # a reranking API
@@ -154,7 +154,7 @@ def reranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     reranks: Service, haystack: Haystack, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = scores(haystack, haystack.subtopics[1], "rerank", "0", None)
+    found = score_documents(haystack, haystack.subtopics[1], "rerank", "0", None)
     assert found == [len(document.text) / 1e6 for document in haystack.documents]
     assert len(reranks.asked) == 4
     path, authorization, body = reranks.asked[1]
@@ -164,12 +164,12 @@ def test_a_reranker_is_asked_once_for_each_subtopic_and_never_again(
     assert body["top_n"] == len(body["documents"]) == 40
     again = replace(haystack, id="again")
     monkeypatch.delenv("COHERE_API_KEY")
-    assert scores(again, haystack.subtopics[1], "rerank", "0", None) == found, "kept: no key is needed"
+    assert score_documents(again, haystack.subtopics[1], "rerank", "0", None) == found, "kept: no key is needed"
     assert len(reranks.asked) == 4
     for kept, damaged in zip(cache.iterdir(), ("[[NaN", "[[1.0]]", json.dumps([[True] * 40]), "{}"), strict=True):
         kept.write_text(damaged, "utf-8")
     again = replace(haystack, id="once more")
-    assert scores(again, haystack.subtopics[1], "rerank", "0", None) == found, "what is damaged is asked again"
+    assert score_documents(again, haystack.subtopics[1], "rerank", "0", None) == found, "what is damaged is asked again"
     assert len(reranks.asked) == 8
 
 
@@ -177,7 +177,7 @@ def test_it_can_be_asked_inside_trio(reranks: Service, haystack: Haystack) -> No
     """Runs are planned again there when they are resumed."""
 
     async def inside() -> list[float]:
-        return scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/other")
+        return score_documents(haystack, haystack.subtopics[0], "rerank", "0", "cohere/other")
 
     assert len(trio.run(inside)) == 40
 
@@ -206,7 +206,7 @@ def test_what_is_no_ranking_is_an_error(answer: bytes, reranks: Service, monkeyp
 def test_a_key_that_is_refused_is_said_in_a_line_without_the_key(reranks: Service, haystack: Haystack) -> None:
     reranks.say = lambda body: (401, json.dumps({"message": f"bad key {KEY}"}).encode())
     with pytest.raises(InputError, match=r"reranker cohere/secret: .*rejected the key") as caught:
-        scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/secret")
+        score_documents(haystack, haystack.subtopics[0], "rerank", "0", "cohere/secret")
     assert KEY not in str(caught.value)
 
 
@@ -214,10 +214,10 @@ def test_a_key_that_is_missing_is_asked_for(haystack: Haystack, monkeypatch: pyt
     for name in ("COHERE_API_KEY", "CO_API_KEY", "CO_API_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(InputError, match="COHERE_API_KEY or CO_API_KEY"):
-        scores(haystack, haystack.subtopics[0], "rerank", "0", "cohere/missing")
+        score_documents(haystack, haystack.subtopics[0], "rerank", "0", "cohere/missing")
 
 
 def test_long_documents_are_near_by_the_mean_of_their_pieces() -> None:
-    (row,) = nearness("hash", ["the harbour wall"], [["the harbour wall", "nothing else"], ["nothing else"], ["the harbour wall"]])
+    (row,) = score_by_embedder("hash", ["the harbour wall"], [["the harbour wall", "nothing else"], ["nothing else"], ["the harbour wall"]])
     assert row[2] > row[0] > row[1]
     assert row[2] == pytest.approx(1, abs=1e-5)

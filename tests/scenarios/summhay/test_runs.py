@@ -13,18 +13,26 @@ import trio
 from tests.loopback import Server
 from tests.schemas import check_output
 
-from longspan.simulator.archive.answer_store import AnswerStore
-from longspan.simulator.archive.run_folder import RunFolder
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.cli import main
-from longspan.simulator.gradebook.gradebook import Gradebook, grade_run
-from longspan.simulator.judging.annotation import Annotation, agreement, agreements, annotate, annotations_by, open_claims, sheets
-from longspan.simulator.judging.background import judge_run
-from longspan.simulator.judging.cached_model import CachedModel
-from longspan.simulator.report import Report
-from longspan.simulator.running.planning import plan
+from longspan.simulator.journal.answer_store import AnswerStore
+from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report import Report
+from longspan.simulator.results.gradebook.gradebook import Gradebook, grade_run
+from longspan.simulator.results.judging.annotation import (
+    Annotation,
+    agreement_table,
+    annotations_by,
+    measure_agreement,
+    open_claims,
+    read_sheets,
+    save_annotation,
+)
+from longspan.simulator.results.judging.background import judge_run
+from longspan.simulator.results.judging.cached_model import CachedModel
+from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.runner import play, replay
+from longspan.simulator.running.runner import play_plans, replay_run
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
@@ -36,9 +44,9 @@ SMALL = ["documents=20", "words=150", "subtopics=2"]
 def played(
     out: Path, *settings: str, agent: str = "oracle", span: int = 2000, data: Path | None = None, judge: str | None = None
 ) -> RunFolder:
-    suite = load_suite("summhay").changed([*SMALL, *settings], [f"summhay={data}"] if data else [], [], None)
-    planned = plan(RunSettings(suite=suite, span=span, seed=1, agent=agent, judge=judge), out)
-    outcomes: list[Outcome] = trio.run(lambda: play([planned], pages=Report))
+    suite = load_suite("summhay").apply_changes([*SMALL, *settings], [f"summhay={data}"] if data else [], [], None)
+    planned = plan_run(RunSettings(suite=suite, span=span, seed=1, agent=agent, judge=judge), out)
+    outcomes: list[Outcome] = trio.run(lambda: play_plans([planned], pages=Report))
     assert outcomes[0].error is None
     return RunFolder(outcomes[0].folder)
 
@@ -76,7 +84,7 @@ def test_documents_of_the_long_conversation_are_asked_about_a_span_later(tmp_pat
 
 def test_a_run_can_be_played_again_from_its_journal(tmp_path: Path) -> None:
     run = played(tmp_path, "retriever=vect")
-    assert trio.run(replay, run).score == 1
+    assert trio.run(replay_run, run).score == 1
 
 
 def test_a_summary_names_its_source_for_the_arena(tmp_path: Path) -> None:
@@ -175,17 +183,17 @@ def test_published_haystacks_need_a_judge(tmp_path: Path, server: Server, summha
 
 def test_what_people_say_is_kept_and_compared(tmp_path: Path) -> None:
     run = played(tmp_path)
-    known = sheets(run)
+    known = read_sheets(run)
     every = open_claims(known, [])
     assert len(every) == sum(len(test.items) for test in grade_run(run).tests)
     for number, (test, claim) in enumerate(every):
         bullet = next(at for at, bullet in enumerate(known[test].bullets, 1) if known[test].claims[claim] in bullet)
-        annotate(run, known, Annotation(test=test, claim=claim, coverage="full", bullet=bullet, by="Ada"))
+        save_annotation(run, known, Annotation(test=test, claim=claim, coverage="full", bullet=bullet, by="Ada"))
         if number:
-            annotate(run, known, Annotation(test=test, claim=claim, coverage="partial", bullet=bullet, by="Ben"))
-    annotate(run, known, Annotation(test=every[0][0], claim=every[0][1], coverage="none", bullet=None, by="Ada"))
+            save_annotation(run, known, Annotation(test=test, claim=claim, coverage="partial", bullet=bullet, by="Ben"))
+    save_annotation(run, known, Annotation(test=every[0][0], claim=every[0][1], coverage="none", bullet=None, by="Ada"))
     assert open_claims(known, annotations_by(run)["Ben"]) == every[:1]
-    rows = {row[0]: row[1:] for row in agreements(run).rows}
+    rows = {row[0]: row[1:] for row in agreement_table(run).rows}
     n = len(every)
     assert rows["Ada and the grader"] == [str(n), "", f"{(n - 1) / n:.3f}", "1.000"]
     assert rows["Ben and the grader"] == [str(n - 1), "", "0.000", "1.000"]
@@ -196,11 +204,11 @@ def test_what_people_say_is_kept_and_compared(tmp_path: Path) -> None:
 def test_agreement_over_claims() -> None:
     first = {("t", str(k)): (coverage, bullet) for k, (coverage, bullet) in enumerate([(1.0, 1), (0.5, 2), (0.0, None), (1.0, 3)])}
     second = {("t", str(k)): (coverage, bullet) for k, (coverage, bullet) in enumerate([(1.0, 1), (0.0, None), (0.0, None), (0.5, 4)])}
-    found = agreement(first, second)
+    found = measure_agreement(first, second)
     assert found is not None
     assert (found.n, found.linked, found.same, found.links) == (4, 2, 0.5, 0.5)
     assert found.correlation == pytest.approx(9 / 11)
-    assert agreement(first, {}) is None
+    assert measure_agreement(first, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -217,15 +225,15 @@ def test_what_cannot_be_said_of_a_run_is_refused(tmp_path: Path, changed: dict[s
     run = played(tmp_path, "subtopics=1")
     good = {"test": "summhay-1-1", "claim": "i1-1", "coverage": "full", "bullet": 1, "by": "Ada"}
     with pytest.raises(InputError, match=words):
-        annotate(run, sheets(run), Annotation.model_validate(good | changed))
+        save_annotation(run, read_sheets(run), Annotation.model_validate(good | changed))
     assert not (run.path / "annotations.jsonl").exists()
 
 
 def test_a_run_of_other_tests_cannot_be_annotated_and_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
-    suite = load_suite("ltm").changed([], [], ["colours"], 1)
-    (outcome,) = trio.run(play, [plan(RunSettings(suite=suite, span=2000, seed=1, agent="silent"), tmp_path)])
-    with pytest.raises(InputError, match="none of its tests can be annotated"):
-        sheets(RunFolder(outcome.folder))
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    (outcome,) = trio.run(play_plans, [plan_run(RunSettings(suite=suite, span=2000, seed=1, agent="silent"), tmp_path)])
+    with pytest.raises(InputError, match=r"none of its tests has a sheet to annotate$"):
+        read_sheets(RunFolder(outcome.folder))
     run = played(tmp_path, "subtopics=1")
     run.add_annotation({"by": "Ada"})
     with pytest.raises(JournalError, match="not an annotation"):
@@ -264,24 +272,24 @@ def test_a_person_at_the_terminal_goes_on_where_they_left(
     tmp_path: Path, typed: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = played(tmp_path)
-    given = ["annotate", str(run.path), "--by", "Ada"]
+    given = ["summhay", "annotate", str(run.path), "--by", "Ada"]
     typed("f 1 p 99 x 2 s n q")
     assert command(*given) == 0
     shown = capsys.readouterr().out
-    assert "quit; `longspan annotate` continues here" in shown
+    assert "quit; `longspan summhay annotate` continues here" in shown
     assert "Ada and the grader" in shown
     assert [each.coverage for each in annotations_by(run)["Ada"].values()] == ["full", "partial", "none"]
     typed("n")
     assert command(*given) == 0
-    first = sheets(run)["summhay-1-1"].claims["i1-1"]
+    first = read_sheets(run)["summhay-1-1"].claims["i1-1"]
     assert first not in capsys.readouterr().out.partition("1 of ")[2], "it was judged before"
     assert len(annotations_by(run)["Ada"]) == 4
     typed("f 1")
     assert command(*given, "--again", "--test", "summhay-1-2") == 0
     assert "summhay-1-1" not in capsys.readouterr().out
     assert len(annotations_by(run)["Ada"]) == 5
-    assert command("annotate", str(run.path), "--json") == 0
-    assert check_output("annotate", capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
+    assert command("summhay", "annotate", str(run.path), "--json") == 0
+    assert check_output("summhay-annotate", capsys.readouterr().out)["rows"][0][0] == "Ada and the grader"
     assert command(*given, "--test", "summhay-7-7") == 2
     assert "has no test 'summhay-7-7'" in capsys.readouterr().err
 
@@ -292,7 +300,7 @@ def test_what_an_agent_says_cannot_steer_the_terminal(
     (tmp_path / "rogue.py").write_text('class Rogue:\n    def reply(self, message):\n        return "- \\x1b[2J\\x07 gone [1]"\n', "utf-8")
     run = _rogue(tmp_path)
     typed("n")
-    assert command("annotate", str(run.path), "--trust") == 0
+    assert command("summhay", "annotate", str(run.path), "--trust") == 0
     shown = capsys.readouterr().out
     assert "\x1b[2J" not in shown
     assert "gone [1]" in shown

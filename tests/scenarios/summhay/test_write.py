@@ -1,4 +1,4 @@
-"""`longspan write summhay`: a model writes a haystack, and what fails its checks is written again or left out, and told."""
+"""`longspan summhay write`: a model writes a haystack, and what fails its checks is written again or left out, and told."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 import trio
 from tests.loopback import Server
 
-from longspan.scenarios.summhay.published import haystacks
 from longspan.scenarios.summhay.scenario import SummHay
+from longspan.scenarios.summhay.topic_files import read_haystacks
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import main
-from longspan.simulator.exchange.data_writers import settings_of, write, writer
+from longspan.simulator.running.data_writers import find_writer, settings_of, write_data
 
 pytestmark = pytest.mark.usefixtures("openai_key")
 
@@ -89,9 +89,9 @@ def server() -> Iterator[Server]:
 
 def wrote(server: Server, author: Author, out: Path, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     server.reply = author
-    made = writer("summhay")
+    made = find_writer("summhay")
     given = {"topic": TOPIC, "subtopics": 3, "insights": 4, "documents": 12, "words": 110} | settings
-    (path,), notes = trio.run(lambda: write(made, settings_of(made, given), server.model(), out))
+    (path,), notes = trio.run(lambda: write_data(made, settings_of(made, given), server.model(), out))
     return json.loads(path.read_text("utf-8")), list(notes)
 
 
@@ -105,7 +105,7 @@ def test_a_haystack_is_written_and_played(server: Server, tmp_path: Path) -> Non
             holding = [document for document in topic["documents"] if insight["insight"] in document["document_text"]]
             assert holding == [document for document in topic["documents"] if insight["insight_id"] in document["insights_included"]]
             assert len(holding) >= 2
-    (haystack,) = haystacks(tmp_path, None)
+    (haystack,) = read_haystacks(tmp_path, None)
     assert (haystack.topic, haystack.domain, haystack.generated) == (TOPIC, "conversation", False)
     script = SummHay(data=tmp_path).series(1, "0")
     assert [id for id, _ in script] == ["1-1", "1-2", "1-3"]
@@ -178,7 +178,7 @@ def test_a_writer_that_cannot_is_told_off_in_a_line(server: Server, tmp_path: Pa
 
 def test_at_the_command_line(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server.reply = Author()
-    given = ["write", "summhay", "--writer", server.model(), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
+    given = ["summhay", "write", "--writer", server.model(), "--out", str(tmp_path / "bread"), "--set", f"topic={TOPIC}"]
     small = [part for name in ("subtopics=2", "insights=3", "documents=6", "words=110", "name=rye") for part in ("--set", name)]
     with pytest.raises(SystemExit) as leaving:
         main([*given, *small])

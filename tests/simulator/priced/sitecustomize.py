@@ -3,4 +3,4 @@ costs, no list knows."""
 
 import longspan.simulator.subject.ledger
 
-longspan.simulator.subject.ledger.price = lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)
+longspan.simulator.subject.ledger.price_usage = lambda model, usage: 1e-6 * (usage.input_tokens + usage.output_tokens)

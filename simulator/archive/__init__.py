@@ -1,1 +1,0 @@
-"""Run folders, and the records read from them."""

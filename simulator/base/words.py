@@ -1,0 +1,80 @@
+"""Normalises text for comparisons, and parses numbers in words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["SMALL", "TENS", "normalise_text", "number", "plain"]
+
+SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+).split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
+_WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12}
+
+
+class _Plain(dict[int, str]):
+    """The replacement of each character in `plain`, computed on first use.
+
+    Characters are normalised one by one, because normalising a whole string takes time quadratic in its longest run of accents.
+    """
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char in _APOSTROPHES:
+            plain = ""
+        else:
+            folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
+            kept = (char for char in folded if unicodedata.category(char)[0] != "M" and unicodedata.category(char) != "Cf")
+            plain = "".join(char if char.isalnum() else " " for char in kept)
+        self[code] = plain
+        return plain
+
+
+_APOSTROPHES = "'\u2018\u2019\u02bc`\u00b4"
+_PLAIN = _Plain()
+
+MAX_ACCENTS = 30
+"""The longest run of accents to normalise. No language has longer ones (Unicode's stream-safe text format)."""
+
+_FOREIGN = re.compile(rf"[^\x00-\x7f]{{{MAX_ACCENTS},}}")
+
+
+def normalise_text(text: str) -> str:
+    """Return `text` in the normal form NFKC. Cuts very long runs of accents, which would take quadratic time to sort."""
+    return unicodedata.normalize("NFKC", _FOREIGN.sub(_with_few_accents, text))
+
+
+def _with_few_accents(match: re.Match[str]) -> str:
+    kept: list[str] = []
+    accents = 0
+    for char in match[0]:
+        accents = accents + 1 if unicodedata.combining(char) else 0
+        if accents <= MAX_ACCENTS:
+            kept.append(char)
+    return "".join(kept)
+
+
+def plain(text: str) -> str:
+    """Return `text` for comparison: without case, accents, quotation marks, punctuation, invisible characters and repeated spaces."""
+    return " ".join(text.translate(_PLAIN).split())
+
+
+def number(text: str) -> float | None:
+    """Parse a number in digits ("2", "2.5") or English words ("two", "twenty-one"). Return None for anything else."""
+    text = text.strip().casefold()
+    if len(text) > 40:
+        return None
+    if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", text):
+        return float(text)
+    if text in ("half a dozen", "a half dozen"):
+        return 6.0
+    text = re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text)
+    if text in _WORDS:
+        return float(_WORDS[text])
+    match = re.fullmatch(r"(\w+)[-\s](\w+)", text)
+    if match and match[1] in TENS and match[2] in SMALL[1:10]:
+        return float(_WORDS[match[1]] + _WORDS[match[2]])
+    return None

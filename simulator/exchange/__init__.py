@@ -1,1 +1,0 @@
-"""Interop: files, conversations, test definitions, papers and retrieval models from elsewhere."""

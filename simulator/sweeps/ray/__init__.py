@@ -1,1 +1,0 @@
-"""Sweeps on a Ray cluster, where each run is a task. Only `driver` and `node` import Ray, and only when they run."""
