@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import inf
 from pathlib import Path
 from shutil import copy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
@@ -237,6 +237,23 @@ def test_a_finished_conversation_frees_its_cache(core: Cores) -> None:
     del cores[0], model
     ask(core(conversations=2, n_ctx=1023), talk)
     assert ask(cores[0], talk).usage.cached_tokens > 50
+
+
+def test_a_closed_agent_frees_its_cache_while_something_still_refers_to_it(model: Models) -> None:
+    spec = f"gguf/{model()}?{OPTIONS}&conversations=2"
+    going_on, finished, new = (cast(GgufAgent, make_agent(AgentSpec.parse(spec))) for _ in range(3))
+
+    async def talk(agent: GgufAgent, text: str) -> int:
+        return (await agent.core.complete(messages_from(text * 10))).usage.cached_tokens
+
+    async def play() -> int:
+        await talk(going_on, "house and home ")
+        await talk(finished, "hand and head ")
+        await finished.close()
+        await talk(new, "here and there ")
+        return await talk(going_on, "house and home ")
+
+    assert trio.run(play) > 20
 
 
 def test_a_conversation_that_drops_turns_keeps_to_its_own_cache(core: Cores) -> None:

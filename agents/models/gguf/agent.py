@@ -32,4 +32,9 @@ class GgufAgent(ChatAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
-        super().__init__(GgufCore(target, settings), settings, target)
+        self._gguf = GgufCore(target, settings)
+        super().__init__(self._gguf, settings, target)
+
+    async def close(self) -> None:
+        """Give its caches to the next conversation, which would otherwise evict those of one that goes on."""
+        self._gguf.release()

@@ -120,6 +120,10 @@ class GgufCore:
         note_rendered(self.name, lambda: self.prompts.text(messages))
         return completion
 
+    def release(self) -> None:
+        """Give its caches to other conversations. It can still be used, but computes its next prompt from the start."""
+        self.model.release(self)
+
     def _complete(self, messages: Sequence[ChatMessage], max_tokens: int, schema: Mapping[str, Any] | None, stop: Stop) -> Completion:
         try:
             prompt = self.prompts.tokens(messages, stop)

@@ -217,6 +217,12 @@ class Model:
             self._llama.llama_free(self._contexts.pop().handle)
         self._llama.llama_model_free(self._model)
 
+    def release(self, owner: object) -> None:
+        """Free the owner's contexts for other conversations, without waiting for the garbage collector to find that it is gone."""
+        for context in self._contexts:
+            if context.owner() is owner:
+                context.owner = _no_owner
+
     def generate(
         self, prompt: Sequence[int], max_tokens: int, *, owner: object, sampling: Sampling = GREEDY, stop: Stop | None = None
     ) -> Generation:
