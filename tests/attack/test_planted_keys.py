@@ -34,7 +34,9 @@ SPELLINGS: Final[dict[str, Callable[[str], str]]] = {
     "plain": str,
     "JSON": lambda text: json.dumps(text)[1:-1],
     "JSON, as PHP writes it": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
-    "JSON, as .NET writes it": lambda text: re.sub("[+<>&'\"]", lambda match: f"\\u{ord(match[0]):04X}", json.dumps(text)[1:-1]),
+    "JSON, as .NET writes it": lambda text: "".join(
+        f"\\u{ord(character):04X}" if character in "+<>&'\"" else json.dumps(character)[1:-1] for character in text
+    ),
     "JSON in full": lambda text: "".join(f"\\u{ord(character):04x}" for character in text),
     "JSON in JSON": lambda text: json.dumps(json.dumps("".join(f"\\u{ord(character):04x}" for character in text))[1:-1])[1:-1],
     "an address": lambda text: quote(text, safe=""),
@@ -86,6 +88,7 @@ around = st.text(st.sampled_from("äöü .,\n"), max_size=12)
 
 @given(keys, around, around, st.sampled_from(sorted(SPELLINGS)), st.sampled_from(["plain", *sorted(SPELLINGS)]))
 @example(KEY, "", "", "JSON in JSON", "JSON in JSON")
+@example('00000"\\:', "", "", "JSON, as .NET writes it", "plain")
 def test_a_key_is_found_however_it_is_spelled(key: str, before: str, after: str, spelled: str, again: str) -> None:
     once = SPELLINGS[spelled](key)
     text = before + (once if "base64" in again or "hexadecimal" in again else SPELLINGS[again](once)) + after
