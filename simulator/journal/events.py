@@ -40,6 +40,10 @@ LEAVING: Final = ("farewell", "again")
 """The kinds of messages after a test has ended."""
 
 
+LONG_TEXT: Final = 2**20
+"""The characters from which a text may need more memory than is left. A process with less room than that for shorter texts fails anyway."""
+
+
 class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -331,12 +335,23 @@ def parse_json(line: bytes) -> Event:
 def as_json(event: Event) -> bytes:
     """Return an event as JSON, without `measured` and fields that are None. A branch's event also lacks fields that its trunk's event has.
 
-    Raises ValueError for text that is not valid Unicode.
+    Raises ValueError for text that is not valid Unicode, and MemoryError.
     """
+    if isinstance(event, Message | Reply) and len(event.text) > LONG_TEXT:
+        _check_memory(json.dumps(event.text, ensure_ascii=False))
     left_out = {name for name, value in vars(event).items() if value is None or name == "measured"}
     if isinstance(event, Open) and event.trunk is not None:
         left_out |= {name for name in ("skills", "parameters") if not getattr(event, name)}
     return _EVENTS.dump_json(event, exclude=left_out)
+
+
+def _check_memory(written: str) -> None:
+    """Raise MemoryError unless there is room for a text while it is written as JSON.
+
+    pydantic does not raise it: its allocator aborts the process, or waits forever for a lock that it already has. Its buffer doubles when
+    it is full, and is copied at the end.
+    """
+    bytearray(3 * len(written.encode()))
 
 
 def _says(line: Mapping[str, Any], text: str) -> bool:

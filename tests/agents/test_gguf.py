@@ -731,7 +731,7 @@ def test_templates_see_no_keys_and_their_process_ends_with_longspan(model: Model
         "def show(stop, process):\n"
         "    print(process.pid, b'sk-never-to-be-seen' in Path(f'/proc/{process.pid}/environ').read_bytes(), flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
-        f"Stop.killing = show\nGgufCore({str(model())!r})"
+        f"Stop.kill_when_set = show\nGgufCore({str(model())!r})"
     )
     if not Path("/proc/self/environ").exists():
         skip("this system has no /proc")
