@@ -70,7 +70,7 @@ class Bm25(KeptTurns):
         return [item_of(self._turns[number], round(scores[number], 4)) for number in best]
 
     def _scores(self, query: str) -> Mapping[int, float]:
-        """Return the BM25 score of each turn that shares a word with the query, by number."""
+        """Return the BM25 score of each turn that shares a word with the query, keyed by turn number."""
         scores: defaultdict[int, float] = defaultdict(float)
         shrink = B * len(self._turns) / max(1, self._words)
         for word in WORD.findall(query.lower()):
@@ -82,7 +82,7 @@ class Bm25(KeptTurns):
 
     @property
     def forgets(self) -> bool:
-        """Whether the option `forget` is set."""
+        """Whether the `forget` option is set."""
         return self._least is not None
 
     async def forget(self, text: str, at: datetime) -> Sequence[MemoryItem]:

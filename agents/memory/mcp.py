@@ -143,7 +143,7 @@ class McpMemory(Memory):
 
     @property
     def forgets(self) -> bool:
-        """Whether the option `forget` names a tool."""
+        """Whether the `forget` option names a tool."""
         return self._options.forget is not None
 
     async def forget(self, text: str, at: datetime) -> None:

@@ -115,7 +115,7 @@ def _is_async(shared: Any) -> bool:
 
 @final
 class _Function:
-    """An agent around a function of a message's text."""
+    """An agent that calls a function of the message's text."""
 
     def __init__(self, function: Callable[[str], Any]) -> None:
         self.function = function

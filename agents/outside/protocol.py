@@ -67,7 +67,7 @@ Call = Literal["hello", "reply", "add", "search", Ability]
 
 
 class RemoteError(Exception):
-    """An exception in another process, as the traceback received from it. It becomes the cause of the AgentError."""
+    """An exception in another process, represented by the traceback it sent. It becomes the cause of the AgentError."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"

@@ -23,7 +23,7 @@ NORMAL: Final = NormalDist().inv_cdf(0.975)
 def mean_score(answers: Sequence[ReleasedAnswer]) -> tuple[float, tuple[float, float] | None]:
     """Return the mean score of at least one answer, with its 95% interval; the interval is None for a single answer.
 
-    It is Wilson's interval (1927). Answers about the same conversation may be correlated, so the number of answers is reduced to the
+    It is Wilson's (1927) interval. Answers about the same conversation may be correlated, so the number of answers is reduced to the
     effective number of independent ones (Kish, 1965), with the quantile of Student's t. Conversations may have different numbers of
     questions.
     """

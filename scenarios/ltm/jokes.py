@@ -237,7 +237,7 @@ def _alike(joke: str, other: str) -> bool:
 
 
 def _own_words(texts: Sequence[str], told: int, asked: frozenset[float] = frozenset()) -> list[frozenset[str]]:
-    """Return each joke's own stems, without the numbers `asked`.
+    """Return each joke's own stems, except those whose numbers are in `asked`.
 
     They must be unique among the first `told` jokes for these jokes, and unique among all jokes for the rest.
     """

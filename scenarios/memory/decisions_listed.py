@@ -252,7 +252,7 @@ def _find_decisions(text: str) -> list[str]:
 
 @cache
 def _decisions() -> tuple[Values, Sequence[str]]:
-    """Return a matcher for decisions under all their names, and the names. "dining table" also matches "table for dining"."""
+    """Return a matcher that recognises each decision by any of its names, and the names. "dining table" also matches "table for dining"."""
     known: Sequence[Mapping[str, Any]] = load_words("decisions")
     names = {name: each["deed"] for each in known for name in each["names"]}
     pairs = [(*name.split(), deed) for name, deed in names.items() if name.count(" ") == 1]

@@ -96,7 +96,7 @@ class Reach(Scenario):
     the new value counts. Lists of three state three things one by one, and all three count. The score is the mean over all questions of
     all strands that were asked later.
 
-    A reply is right if it gives the value and no other (see settled_words). A list earns the share of its three things that the reply
+    A reply is right if it gives the value and no other (see settled_words). A list scores the fraction of its three items that the reply
     names, less the same share for each wrong one.
     """
 

@@ -1,7 +1,7 @@
 """The user's own folders: a cache for slow computations (compiled templates, unpacked token ranks and facts), and a record of trust.
 
-The cache is in LONGSPAN_CACHE_DIR, or else in `longspan` below XDG_CACHE_HOME or ~/.cache. The record of trust is the folder `trusted` in
-LONGSPAN_STATE_DIR, or else in `longspan` below XDG_STATE_HOME or ~/.local/state.
+The cache is in LONGSPAN_CACHE_DIR, or else in `longspan` below XDG_CACHE_HOME or ~/.cache. Trust decisions are stored in the folder
+`trusted` in LONGSPAN_STATE_DIR, or else in `longspan` below XDG_STATE_HOME or ~/.local/state.
 
 Python runs cached templates as bytecode, so a folder or file is used only if the user owns it and no other user may write to it. Nothing
 here raises: an entry that cannot be read, verified or written is computed again, or the user is asked again.

@@ -17,7 +17,7 @@ __all__ = ["MAX_LINES", "JournalTail"]
 MAX_LINES: Final = 200
 """The most lines that one call of `JournalTail.read` reads."""
 
-MAX_LINE_BYTES: Final = 64 * 2**20
+MAX_FOLLOWED_BYTES: Final = 64 * 2**20
 """The longest line that is followed, in bytes."""
 
 
@@ -50,9 +50,9 @@ class JournalTail:
         with open_journal(self._path) as file:
             file.seek(self._offset)
             for _ in range(MAX_LINES):
-                line = file.readline(MAX_LINE_BYTES)
+                line = file.readline(MAX_FOLLOWED_BYTES)
                 if not line.endswith(b"\n"):
-                    if len(line) == MAX_LINE_BYTES:
+                    if len(line) == MAX_FOLLOWED_BYTES:
                         raise JournalError(f"{self._path.name}: line {self._lines.seq + 1} is too long to be followed")
                     return
                 yield self._lines.read(line)

@@ -170,7 +170,7 @@ class PlayedTest:
         )
 
     def certified(self, span: int) -> bool | None:
-        """Return whether the test kept its span, in charged tokens. A test with its own conversation has no span to keep.
+        """Return whether the test stayed within its span, in charged tokens. A test with its own conversation has no span.
 
         Returns None for a test about a history: the history's length is given.
         """

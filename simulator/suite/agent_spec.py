@@ -108,7 +108,7 @@ class AgentSpec:
 
     @property
     def unchecked(self) -> bool:
-        """Whether the user chose to play a memory without checking it first."""
+        """Whether the user chose to run a memory without checking it first."""
         return self.kind == "memory" and self.options.get("unchecked", "").lower() in TRUE
 
     def __str__(self) -> str:

@@ -206,7 +206,7 @@ class Manifest(RunSettings):
 
     @property
     def alone(self) -> bool:
-        """Whether every test has its own conversation, so that there is no span to keep."""
+        """Whether every test has its own conversation, so that there is no span."""
         return all(planned.alone for group in self.conversations.values() for planned in group)
 
 

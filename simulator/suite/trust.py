@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
@@ -68,6 +69,7 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 }
 
 
+@lru_cache(maxsize=1024)  # a run passes a dozen doors, and an agent's class gives each the same answer
 def spec_danger(spec: str) -> NamedDanger | None:
     """Return the worst potential harm of an agent spec, or None.
 
@@ -130,7 +132,7 @@ def is_trusted(folder: Path, manifest: Manifest) -> bool:
 
 
 def vouch_for(manifest: Manifest) -> None:
-    """Allow all that a manifest names. For a manifest made from the user's own settings, or equal to one that was."""
+    """Allow everything that a manifest names. For a manifest made from the user's own settings, or equal to one that was."""
     manifest.allow(each.name for each in list_dangers(manifest))
 
 

@@ -40,7 +40,7 @@ def add_prompts(run: RunFolder, conversations: Mapping[str, ConversationView]) -
 
 
 def _abridge_prompt(prompt: Prompt) -> str:
-    """Return a prompt's first message and its last ones."""
+    """Return a prompt's first message and its last few."""
     left, size = len(prompt.messages) - 1, 0
     first = [_message(*prompt.messages[0])] if left >= 0 else []
     end: list[str] = []

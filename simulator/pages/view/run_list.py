@@ -28,7 +28,7 @@ State = Literal["finished", "interrupted", "running", "stopped", "waiting", "dam
 """A run's state.
 
 `running`: a process holds its lock. `stopped`: no process does, and the run has no results. `interrupted`: it has results, but was not
-played to its end. `waiting`: it has not begun, and a process such as a sweep holds the lock of the folder of runs.
+played to its end. `waiting`: it has not begun, and a process such as a sweep holds the lock on the folder of runs.
 """
 
 ENDS: Final = (b'"type":"end"', b'"type":"scenario_error"')

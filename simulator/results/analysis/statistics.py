@@ -137,7 +137,7 @@ def total_intervals(
 
     `scenarios` and `conversations` label the tests; each scenario has at least two. `scores` has shape (..., tests).
 
-    This is Wilson's interval (1927) of the mean share of full marks. Its number of tests is the number of independent and equally hard
+    This is Wilson's (1927) interval for the mean share of full marks. Its number of tests is the number of independent and equally hard
     tests that would be as informative. This is the actual number divided by the design effect (Kish, 1965). For intervals near 0 and 1, see
     Franco, Little, Louis and Slud (2019). The design effect is the ratio between a variance of the total and the variance under such tests.
     Within one conversation, it uses the variance of tests within their scenarios. Two or more conversations with the same scenarios are
@@ -265,7 +265,7 @@ def _by_conversation(differences: Sequence[Difference], parts: Sequence[float]) 
 
 
 def paired_permutation_p(differences: Sequence[Difference]) -> float:
-    """Return the two-sided p-value of a paired permutation test that swaps the two agents' results of whole conversations.
+    """Return the two-sided p-value of a paired permutation test that swaps the two agents' results for whole conversations.
 
     Scores have few values, so that totals often tie in a conversation, and the conversation then would not count. So a second statistic
     breaks ties of totals, as Streitberg and Röhmel (1990) do for ranks. It is a difference that gives more weight to scenarios where the
