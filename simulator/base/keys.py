@@ -31,11 +31,20 @@ FOUND_BY: Final = 20
 DEPTH: Final = 6
 """The deepest nesting of escapes, as for JSON inside JSON inside a URL."""
 
-_ESCAPE: Final = re.compile(
-    r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"
-    r"|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});|\r?\n[ \t]*"
+MAX_READINGS: Final = 32
+"""The most readings of one text that are searched: undone in another order, escapes can mean something else."""
+
+_ESCAPES: Final = tuple(
+    (sign, re.compile(pattern))
+    for sign, pattern in (
+        ("\\", r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[rn]|[^\w\r\n])"),
+        ("%", r"%[0-9a-fA-F]{2}"),
+        ("&", r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-z]{2,6});"),
+        ("\n", r"\r?\n[ \t]*"),
+    )
 )
-"""One character as escaped by JSON, C, shells, URLs or HTML, or a line end, because base64 is wrapped."""
+"""Escapes of one character in JSON, C and shells, in URLs, and in HTML, each with the sign that it contains; and line ends, because base64
+is wrapped. They are undone one kind at a time: a key may contain a sign of another kind, as `\\:` in a key on a page."""
 
 _noted: Final[set[str]] = set()
 
@@ -111,7 +120,7 @@ def _redact_text(text: str, secrets: Sequence[_Secret]) -> str:
     if len(text) < MIN_LENGTH:
         return text
     pieces, written = [], 0
-    for start, end, name in _merge_spans(_find_secrets(text, secrets, DEPTH)):
+    for start, end, name in _merge_spans(_find_secrets(text, secrets, DEPTH, {hash(text)})):
         pieces += [text[written:start], f"[{name}]"]
         written = end
     return "".join([*pieces, text[written:]]) if written else text
@@ -128,13 +137,17 @@ def _merge_spans(spans: list[_Span]) -> list[_Span]:
     return merged
 
 
-def _find_secrets(text: str, secrets: Sequence[_Secret], depth: int) -> list[_Span]:
-    """Return the positions of secrets in `text`, plain or behind up to `depth` levels of escapes."""
+def _find_secrets(text: str, secrets: Sequence[_Secret], depth: int, seen: set[int]) -> list[_Span]:
+    """Return the positions of secrets in `text`, plain or behind up to `depth` levels of escapes. `seen`: hashes of the readings so far."""
     spans = [span for secret in secrets for span in _occurrences(text, secret)]
-    meant = _ESCAPE.sub(_decode_escape, text) if depth else text
-    if meant != text and (inside := _find_secrets(meant, secrets, depth - 1)):
-        places = _Places(text)
-        spans += [_Span(places.of(span.start).start, places.of(span.end - 1).stop, span.name) for span in inside]
+    for sign, escape in _ESCAPES if depth else ():
+        meant = escape.sub(_decode_escape, text) if sign in text else text
+        if meant == text or hash(meant) in seen or len(seen) >= MAX_READINGS:
+            continue
+        seen.add(hash(meant))
+        if inside := _find_secrets(meant, secrets, depth - 1, seen):
+            places = _Places(text, escape)
+            spans += [_Span(places.of(span.start).start, places.of(span.end - 1).stop, span.name) for span in inside]
     return spans
 
 
@@ -152,11 +165,11 @@ def _occurrences(text: str, secret: _Secret) -> Iterator[_Span]:
 class _Places:
     """Maps positions in unescaped text back to positions in the original text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, escape: re.Pattern[str]) -> None:
         self._meant: list[int] = []
         self._written: list[tuple[int, int, int]] = []
         saved = 0
-        for match in _ESCAPE.finditer(text):
+        for match in escape.finditer(text):
             length = len(_decode_escape(match))
             self._meant.append(match.start() - saved)
             self._written.append((match.start(), match.end(), length))

@@ -89,6 +89,8 @@ around = st.text(st.sampled_from("äöü .,\n"), max_size=12)
 @given(keys, around, around, st.sampled_from(sorted(SPELLINGS)), st.sampled_from(["plain", *sorted(SPELLINGS)]))
 @example(KEY, "", "", "JSON in JSON", "JSON in JSON")
 @example('00000"\\:', "", "", "JSON, as .NET writes it", "plain")
+@example("00000'\\:", "", "", "a page", "plain")
+@example("000001<\\", "", ".", "a page", "plain")
 def test_a_key_is_found_however_it_is_spelled(key: str, before: str, after: str, spelled: str, again: str) -> None:
     once = SPELLINGS[spelled](key)
     text = before + (once if "base64" in again or "hexadecimal" in again else SPELLINGS[again](once)) + after
