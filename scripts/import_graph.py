@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import ast
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,12 +35,11 @@ everything else in scenarios/ (reproductions, importers, writers, commands), whi
 BOX, GAP, FLOOR, EDGE = 130, 60, 64, 16
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328; text-anchor: middle }
-.count { font-size: 10px; fill: #57606a }
 rect { fill: #f6f8fa; stroke: #8c959f }
 path { fill: none; stroke: #0969da; stroke-opacity: .55 }
 marker path { fill: #0969da; stroke: none }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .count { fill: #9198a1 } rect { fill: #161b22 } path { stroke: #4493f8 } marker path { fill: #4493f8 }
+  text { fill: #e6edf3 } rect { fill: #161b22 } path { stroke: #4493f8 } marker path { fill: #4493f8 }
 }
 """
 
@@ -119,7 +117,6 @@ def reduced(edges: dict[str, set[str]]) -> dict[str, set[str]]:
 
 def draw() -> str:
     """Return the picture as SVG."""
-    sizes = Counter(room(name) for name, path in modules().items() if path.name != "__init__.py")
     widest = max(len(floor) for floor in FLOORS)
     width = 2 * EDGE + widest * BOX + (widest - 1) * GAP
     height = 2 * EDGE + len(FLOORS) * FLOOR - (FLOOR - 34)
@@ -142,8 +139,7 @@ def draw() -> str:
             bend = 0.0 if to_y - y < FLOOR else (BOX / 2 + 24) * (1 if (number + (x >= width / 2)) % 2 else -1)
             parts.append(f'<path d="M{x} {y}C{x + bend} {y + 22} {to_x + bend} {to_y - 22} {to_x} {to_y}" marker-end="url(#tip)"/>')
     for name, (x, y) in places.items():
-        parts.append(f'<rect x="{x}" y="{y}" width="{BOX}" height="34" rx="5"/><text x="{x + BOX / 2}" y="{y + 15}">{escape(name)}</text>')
-        parts.append(f'<text class="count" x="{x + BOX / 2}" y="{y + 28}">{sizes[name]} modules</text>')
+        parts.append(f'<rect x="{x}" y="{y}" width="{BOX}" height="34" rx="5"/><text x="{x + BOX / 2}" y="{y + 21}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
