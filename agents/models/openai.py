@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from longspan.agents.base import InputError
 from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
@@ -37,7 +38,6 @@ OPENAI = Vendor(
 )
 
 
-@final
 class OpenAICore(ApiCore):
     """A chat model behind OpenAI's API or a compatible one."""
 
@@ -49,13 +49,13 @@ class OpenAICore(ApiCore):
         seed: int | None = Field(default=None, ge=0, lt=2**63)
         """The seed for sampling, if the server respects it."""
         repetition_penalty: float | None = Field(default=None, gt=0, le=10, allow_inf_nan=False)
-        """Above 1, tokens that already occur become less likely. Only for servers with a `base_url`: OpenAI's own do not support it."""
+        """Above 1, tokens that already occur become less likely. OpenAI's own models do not support it."""
 
-        @model_validator(mode="after")
-        def _known(self) -> Self:
-            if self.repetition_penalty is not None and self.base_url is None and OPENAI.address() == OPENAI.url:
-                raise ValueError("OpenAI's own models do not support repetition_penalty: it is for servers with a base_url")
-            return self
+    def __init__(self, target: str, options: ApiOptions) -> None:
+        super().__init__(target, options)
+        self._is_openai = self.provider.official and self.vendor.kind == OPENAI.kind
+        if self._is_openai and getattr(options, "repetition_penalty", None) is not None:
+            raise InputError(f"{self.name}: OpenAI's own models do not support repetition_penalty: it is for other servers")
 
     def encoding(self) -> tuple[EncodingName, float]:
         from tiktoken import encoding_name_for_model
@@ -83,7 +83,7 @@ class OpenAICore(ApiCore):
         body: dict[str, Any] = {
             "messages": system + [_message(message) for message in request.messages],
             # OpenAI's newer models reject the name that other servers use.
-            "max_completion_tokens" if self.provider.official else "max_tokens": request.max_tokens,
+            "max_completion_tokens" if self._is_openai else "max_tokens": request.max_tokens,
         }
         options = self.options
         assert isinstance(options, self.Options)  # noqa: S101
@@ -141,7 +141,6 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     return {"role": message.role, "content": message.text} | answers
 
 
-@final
 class OpenAIAgent(ApiAgent):
     """An agent that is a chat model behind OpenAI's API or a compatible one."""
 

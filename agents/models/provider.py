@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,8 +68,8 @@ class Vendor:
     """A kind of API.
 
     `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the vendor's
-    servers, and `url_variable` the environment variable that overrides it. `make` creates the library's client from key, address and HTTP
-    client.
+    servers, which may have environment variables in braces, and `url_variable` the environment variable that overrides it. `make` creates
+    the library's client from key, address and HTTP client.
     """
 
     kind: str
@@ -80,9 +81,15 @@ class Vendor:
     make: Callable[[str, str, Any], Any]
 
     def address(self) -> str:
-        """Return the address from the environment, or else the vendor's. Raises InputError if it is invalid."""
+        """Return the address from the environment, or else the vendor's. Raises InputError if it is invalid or incomplete."""
         given = os.environ.get(self.url_variable, "").strip()
-        return check_url(given, self.url_variable).rstrip("/") if given else self.url
+        if given:
+            return check_url(given, self.url_variable).rstrip("/")
+        values = {name: os.environ.get(name, "").strip().rstrip("/") for name in re.findall(r"\{(\w+)\}", self.url)}
+        if missing := [name for name, value in values.items() if not value]:
+            raise InputError(f"{self.kind} needs an address: set the environment variable {' and '.join(missing)}, or base_url=")
+        # Google's global location has no part in the name of its host.
+        return check_url(self.url.format_map(values).replace("//global-", "//"), " and ".join(values))
 
 
 @final
