@@ -71,14 +71,17 @@ class OpenAICore(ApiCore):
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
+        async with create(
+            model=self.model, messages=[], stream=stream, extra_body=merge_body(self.build_body(request), self.options.extra_body)
+        ) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body, stream):
-            self._read(event, answer, "delta" if stream else "message")
+            self.read_event(event, answer, "delta" if stream else "message")
         return answer
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def build_body(self, request: Request) -> dict[str, Any]:
+        """Return a request's body without the model's name and the option `extra_body`."""
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "messages": system + [_message(message) for message in request.messages],
@@ -103,9 +106,9 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return merge_body(body, options.extra_body)
+        return body
 
-    def _read(self, event: Any, answer: ServerAnswer, key: str) -> None:
+    def read_event(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""
         if dig_value(event, "error"):
             raise stream_error(event)

@@ -27,7 +27,7 @@ from longspan.simulator.subject.purse import current_purse, meter_call, note_use
 from longspan.simulator.subject.replies import current_replies
 from longspan.simulator.subject.shared_limits import SHARED_LIMITS
 
-__all__ = ["Provider", "ProviderOptions", "Vendor"]
+__all__ = ["NO_KEY", "Provider", "ProviderOptions", "Vendor"]
 
 Value = TypeVar("Value")
 
@@ -67,9 +67,9 @@ class ProviderOptions(CoreOptions, PriceOptions):
 class Vendor:
     """A kind of API.
 
-    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the vendor's
-    servers, which may have environment variables in braces, and `url_variable` the environment variable that overrides it. `make` creates
-    the library's client from key, address and HTTP client.
+    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key; without any, the library finds it.
+    `url` is the address of the vendor's servers, which may have environment variables in braces, and `url_variable` the environment
+    variable that overrides it. `make` creates the library's client from key, address and HTTP client.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class Vendor:
         if missing := [name for name, value in values.items() if not value]:
             raise InputError(f"{self.kind} needs an address: set the environment variable {' and '.join(missing)}, or base_url=")
         # Google's global location has no part in the name of its host.
-        return check_url(self.url.format_map(values).replace("//global-", "//"), " and ".join(values))
+        return check_url(self.url.format_map(values).replace("//global-", "//"), " and ".join(values)) if values else self.url
 
 
 @final
@@ -130,7 +130,7 @@ class Provider:
                         f"{self.name}: the environment variable {name} is not a valid key: it has non-ASCII or unprintable characters"
                     )
                 return key
-        if not will_be_asked() or (named is None and is_loopback(self.url)):
+        if not will_be_asked() or (named is None and (is_loopback(self.url) or not names)):
             return NO_KEY
         if current_replies() is not None:
             self._missing = " or ".join(names)
@@ -168,7 +168,7 @@ class Provider:
         """Return the limiter of this Trio run. Another run could not use its times."""
         options = self._options
         limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
-        key = (self._vendor.kind, self.url)
+        key = (self._vendor.kind, self.url or self.name.split("/")[1])
         if key not in limiters:
             at_once, shared = process_share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
             limiters[key] = Limiter(at_once) if shared is None else SharedLimiter(shared, key, at_once)
