@@ -10,13 +10,12 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, ClassVar, Final, final
 
 import trio
 
-from longspan.agents.base import Danger, InputError, Usage
+from longspan.agents.base import AgentError, Danger, InputError, Usage
 from longspan.agents.models.api import ApiOptions, Request, ServerAnswer, dig_value
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
@@ -72,10 +71,6 @@ class LiteLLMCore(OpenAICore):
         if (library := _import_library()) is not None:
             if provider not in list(library.provider_list) or provider == target:
                 raise InputError(f"litellm: expected litellm/PROVIDER/MODEL with a provider of LiteLLM's, got litellm/{target!s:.60}")
-            missing = library.validate_environment(model=target)["missing_keys"] if options.base_url is None else []
-            # Where several variables are missing, other ways to log in may replace them.
-            keys = tuple(missing) if len(missing) == 1 and missing[0].endswith("_KEY") else ()
-            self.vendor = replace(LITELLM, keys=keys)  # type: ignore[misc]
             listed = _list_model(library, target)
             if options.rates is None and price_usage(f"litellm/{target}", Usage(1)) is None:
                 options = options.model_copy(update=_list_prices(listed))
@@ -138,9 +133,9 @@ def _list_prices(listed: Mapping[str, Any]) -> dict[str, float]:
 def _translate_error(error: Exception) -> Exception:
     """Convert LiteLLM's error by the answer that it hides: LiteLLM changes some statuses and drops some headers."""
     import httpx
+    import openai
 
-    causes = list_causes(error)
-    for cause in causes:
+    for cause in list_causes(error):
         if isinstance(cause, httpx.HTTPStatusError):
             note_free()
             response = cause.response
@@ -154,6 +149,9 @@ def _translate_error(error: Exception) -> Exception:
             return TransientError(f"cannot be reached: {one_line(cause)}", attempts=3)
         if isinstance(cause, httpx.TransportError):
             return TransientError(f"closed the connection: {one_line(cause)}")
+        if type(cause) is openai.OpenAIError:  # the base of its errors is raised if there is no key
+            note_free()
+            return AgentError(f"cannot be asked: {one_line(cause)}")
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and 400 <= status < 500:  # LiteLLM itself refuses the request
         note_free()
