@@ -72,14 +72,14 @@ class LiteLLMCore(OpenAICore):
             if provider not in list(library.provider_list) or provider == target:
                 raise InputError(f"litellm: expected litellm/PROVIDER/MODEL with a provider of LiteLLM's, got litellm/{target!s:.60}")
             listed = _list_model(library, target)
-            if options.rates is None and price_usage(f"litellm/{target}", Usage(1)) is None:
+            if options.base_url is None and options.rates is None and price_usage(f"litellm/{target}", Usage(1)) is None:
                 options = options.model_copy(update=_list_prices(listed))
         for name in SECRETS:
             note_key(name)
         super().__init__(target, options)
         self.window = self.window or (listed.get("max_input_tokens") if self.provider.official else None)
 
-    async def ask(self, client: str, request: Request) -> ServerAnswer:
+    async def ask(self, client: Any, request: Request) -> ServerAnswer:
         options, stream = self.options, self.options.stream
         given = {"extra_headers": dict(options.headers), "extra_body": dict(options.extra_body), "api_base": options.base_url}
         if client != NO_KEY:

@@ -52,10 +52,11 @@ class OpenAICore(ApiCore):
         """Above 1, tokens that already occur become less likely. OpenAI's own models do not support it."""
 
     def __init__(self, target: str, options: ApiOptions) -> None:
-        super().__init__(target, options)
-        self._is_openai = self.provider.official and self.vendor.kind == OPENAI.kind
+        address = options.base_url or self.vendor.address()
+        self._is_openai = self.vendor.kind == OPENAI.kind and address.rstrip("/") == self.vendor.url
         if self._is_openai and getattr(options, "repetition_penalty", None) is not None:
-            raise InputError(f"{self.name}: OpenAI's own models do not support repetition_penalty: it is for other servers")
+            raise InputError(f"openai/{target}: OpenAI's own models do not support repetition_penalty: it is for other servers")
+        super().__init__(target, options)
 
     def encoding(self) -> tuple[EncodingName, float]:
         from tiktoken import encoding_name_for_model
