@@ -86,7 +86,7 @@ class LiteLLMCore(OpenAICore):
             given["api_key"] = client
         call = partial(
             _complete, self.build_body(request) | {name: value for name, value in given.items() if value},
-            model=self.model, stream=stream, timeout=options.timeout / 2, num_retries=0, max_retries=0,
+            model=self.model, stream=stream, timeout=options.timeout, num_retries=0, max_retries=0,
         )  # fmt: skip
         try:
             # A thread cannot be cancelled: an abandoned one ends when LiteLLM's timeout does, and its answer is dropped.

@@ -1,6 +1,6 @@
-"""Vendors and local servers with OpenAI's API that have a name of their own, such as `groq/MODEL`.
+"""Kinds for other vendors and local servers with OpenAI's API, such as `groq/MODEL`.
 
-A class for each is created from the table, when its entry point names it.
+Their classes are created from a table when an entry point names them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Vendors that have a name of their own, against a server that speaks OpenAI's API."""
+"""The kinds for other vendors with OpenAI's API, against a server that speaks it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import trio
-from tests.environments import PROJECT
+from tests.environments import PROJECT, ROOT
 from tests.loopback import Say, Server
 
 from longspan.agents.base import InputError, Message, Usage
@@ -63,6 +64,13 @@ def test_each_vendor_in_the_table_is_a_kind_of_agent_and_of_model() -> None:
         assert cls.core_class is core_class(kind)
     with pytest.raises(AttributeError, match="nobody"):
         vendors.nobody  # noqa: B018
+
+
+def test_the_guide_has_a_row_for_each_with_its_variables() -> None:
+    page = (ROOT / "docs" / "guides" / "models.md").read_text("utf-8")
+    rows = {row[1]: set(re.findall(r"`([A-Z_]+)`", row[2])) for row in re.finditer(r"^\| `(\w+)/[\w/]+` \|(.*)\|$", page, re.MULTILINE)}
+    variables = {kind: {*re.findall(r"\{(\w+)\}", url), *keys} for kind, (url, *keys) in VENDORS.items()}
+    assert rows == variables
 
 
 @pytest.mark.parametrize("kind", VENDORS)
