@@ -108,19 +108,22 @@ ASKED: Final = {
         ltm/exec:true ltm/OPENAI/m ltm/ltm/openai/m ltm/memory/bm25 ltm/http/m ltm//openai/m 7 ?x=1 a&b
     """,
     "call": """
-        azure/m?base_url=h litellm/openai/m?base_url=h http://127.0.0.1:1 https://h http:h openai/m?base_url=h openai/m?x=http://h openai/http%253A%252F%252Fh anthropic/m?base_url=h
+        azure/m?base_url=h litellm/openai/m?base_url=h
+        http://127.0.0.1:1 https://h http:h openai/m?base_url=h openai/m?x=http://h openai/http%253A%252F%252Fh anthropic/m?base_url=h
         memory/http://127.0.0.1:1/?answerer=none memory/https:h memory/bm25?answerer=openai/m&answerer.base_url=127.0.0.1
         memory/chroma?chroma_url=h&answerer=none ltm/openai/m?embedder=openai/e&embedder_url=h ltm/openai/m?chroma_url=h
         ltm/openai/m?base_url=h&key_env=K ltm/gguf/m?chroma_url=h silent?hook=http://h
     """,
     "send": """
-        litellm/openai/m?key_env=K groq/m?key_env=K openai/m?key_env=AWS_SECRET_ACCESS_KEY openai/m?header.X-Team=a openai/m?extra_body={"tools":[]} openai/m?price_in=0&price_out=0
+        litellm/openai/m?key_env=K groq/m?key_env=K
+        openai/m?key_env=AWS_SECRET_ACCESS_KEY openai/m?header.X-Team=a openai/m?extra_body={"tools":[]} openai/m?price_in=0&price_out=0
         ltm/anthropic/m?key_env=K ltm/anthropic/m?header.x=y ltm/google/m?extra_body={} ltm/google/m?price_in=0&price_out=0
         given/Agent?price_in=0&price_out=0 memory/bm25?answerer=openai/m&answerer.header.x=y
         memory/bm25?answerer=openai/m&answerer.key_env=K
     """,
     "use": """
-        litellm/openai/m ltm/litellm/azure/m memory/bm25?answerer=litellm/vllm/m gguf/m.gguf gguf:m.gguf?context=1k ltm/gguf/m.gguf ltm:gguf:m.gguf ltm/gg%75f/m.gguf ltm/openai/m?embedder=gguf/e
+        litellm/openai/m ltm/litellm/azure/m memory/bm25?answerer=litellm/vllm/m
+        gguf/m.gguf gguf:m.gguf?context=1k ltm/gguf/m.gguf ltm:gguf:m.gguf ltm/gg%75f/m.gguf ltm/openai/m?embedder=gguf/e
         ltm/openai/m?embedder=g%67uf/e memory/bm25?answerer=gguf/m.gguf memory/bm25?answerer=gg%75f%2Fm.gguf
         memory/chroma?answerer=none&embedder=gguf/e memory/chroma?answerer=openai/m&embedder=gguf/e
         local?chat_template=f ltm/local?chat_template=f memory/bm25?answerer=local&answerer.chat_template=f
