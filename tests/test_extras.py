@@ -106,6 +106,7 @@ def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, m
         "openai": [*RUN, "--agent", "openai/some?base_url=http://127.0.0.1:9/v1&context=2k"],
         "anthropic": [*RUN, "--agent", "anthropic/some?base_url=http://127.0.0.1:9&context=2k"],
         "google": [*RUN, "--agent", "google/some?base_url=http://127.0.0.1:9&context=2k"],
+        "litellm": [*RUN, "--agent", "litellm/hosted_vllm/some?base_url=http://127.0.0.1:9/v1&context=2k"],
         "gguf": [*RUN, "--agent", f"gguf/{model}"],
         "local": [*RUN, "--agent", "local"],
         "ltm": [*RUN, "--agent", "ltm/openai/some?base_url=http://127.0.0.1:9/v1&context=2k&memory=semantic&embedder=hash"],
@@ -132,10 +133,11 @@ def test_a_missing_extra_is_named_in_one_line(bare: Environment, played: Path, m
     assert sorted(played.rglob("*")) == before, "nothing is made"
 
 
-@pytest.mark.parametrize("kind", AGENTS)
+@pytest.mark.parametrize("kind", [*AGENTS, "litellm/hosted_vllm"])
 def test_a_model_is_asked(kind: str, having: Callable[..., Environment], server: Server, tmp_path: Path) -> None:
-    agent = f"{kind}/some?base_url={server.base_url(kind)}&timeout=20&context=2k"
-    done = having(kind).run("longspan", *RUN, "--agent", agent, cwd=tmp_path)
+    extra = kind.partition("/")[0]
+    agent = f"{kind}/some?base_url={server.base_url(kind if kind in AGENTS else 'openai')}&timeout=20&context=2k"
+    done = having(extra).run("longspan", *RUN, "--agent", agent, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["tests"][0]["status"] == "scored"
 

@@ -213,8 +213,8 @@ class ApiCore(ABC):
     @classmethod
     def from_environment(cls, options: ApiOptions) -> dict[str, str]:
         """Return the options that the environment sets and `options` do not: the address."""
-        address = cls.vendor.address()
-        return {} if options.base_url is not None or address == cls.vendor.url else {"base_url": address}
+        address = cls.vendor.address() if options.base_url is None else cls.vendor.url
+        return {} if address == cls.vendor.url else {"base_url": address}
 
     def encoding(self) -> tuple[EncodingName, float]:
         """Return the encoding used for counting, and the model's tokens per token of it."""

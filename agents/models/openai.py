@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from longspan.agents.base import InputError
 from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
@@ -37,7 +38,6 @@ OPENAI = Vendor(
 )
 
 
-@final
 class OpenAICore(ApiCore):
     """A chat model behind OpenAI's API or a compatible one."""
 
@@ -49,13 +49,14 @@ class OpenAICore(ApiCore):
         seed: int | None = Field(default=None, ge=0, lt=2**63)
         """The seed for sampling, if the server respects it."""
         repetition_penalty: float | None = Field(default=None, gt=0, le=10, allow_inf_nan=False)
-        """Above 1, tokens that already occur become less likely. Only for servers with a `base_url`: OpenAI's own do not support it."""
+        """Above 1, tokens that already occur become less likely. OpenAI's own models do not support it."""
 
-        @model_validator(mode="after")
-        def _known(self) -> Self:
-            if self.repetition_penalty is not None and self.base_url is None and OPENAI.address() == OPENAI.url:
-                raise ValueError("OpenAI's own models do not support repetition_penalty: it is for servers with a base_url")
-            return self
+    def __init__(self, target: str, options: ApiOptions) -> None:
+        address = options.base_url or self.vendor.address()
+        self._is_openai = self.vendor.kind == OPENAI.kind and address.rstrip("/") == self.vendor.url
+        if self._is_openai and getattr(options, "repetition_penalty", None) is not None:
+            raise InputError(f"openai/{target}: OpenAI's own models do not support repetition_penalty: it is for other servers")
+        super().__init__(target, options)
 
     def encoding(self) -> tuple[EncodingName, float]:
         from tiktoken import encoding_name_for_model
@@ -71,19 +72,22 @@ class OpenAICore(ApiCore):
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
+        async with create(
+            model=self.model, messages=[], stream=stream, extra_body=merge_body(self.build_body(request), self.options.extra_body)
+        ) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body, stream):
-            self._read(event, answer, "delta" if stream else "message")
+            self.read_event(event, answer, "delta" if stream else "message")
         return answer
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def build_body(self, request: Request) -> dict[str, Any]:
+        """Return a request's body without the model's name and the option `extra_body`."""
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "messages": system + [_message(message) for message in request.messages],
             # OpenAI's newer models reject the name that other servers use.
-            "max_completion_tokens" if self.provider.official else "max_tokens": request.max_tokens,
+            "max_completion_tokens" if self._is_openai else "max_tokens": request.max_tokens,
         }
         options = self.options
         assert isinstance(options, self.Options)  # noqa: S101
@@ -103,9 +107,9 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return merge_body(body, options.extra_body)
+        return body
 
-    def _read(self, event: Any, answer: ServerAnswer, key: str) -> None:
+    def read_event(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""
         if dig_value(event, "error"):
             raise stream_error(event)
@@ -141,7 +145,6 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     return {"role": message.role, "content": message.text} | answers
 
 
-@final
 class OpenAIAgent(ApiAgent):
     """An agent that is a chat model behind OpenAI's API or a compatible one."""
 

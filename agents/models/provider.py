@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from longspan.simulator.subject.purse import current_purse, meter_call, note_use
 from longspan.simulator.subject.replies import current_replies
 from longspan.simulator.subject.shared_limits import SHARED_LIMITS
 
-__all__ = ["Provider", "ProviderOptions", "Vendor"]
+__all__ = ["NO_KEY", "Provider", "ProviderOptions", "Vendor"]
 
 Value = TypeVar("Value")
 
@@ -66,9 +67,9 @@ class ProviderOptions(CoreOptions, PriceOptions):
 class Vendor:
     """A kind of API.
 
-    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key. `url` is the address of the vendor's
-    servers, and `url_variable` the environment variable that overrides it. `make` creates the library's client from key, address and HTTP
-    client.
+    `extra` installs the library's `module`. `keys` are the environment variables that may hold a key; without any, the library finds it.
+    `url` is the address of the vendor's servers, which may have environment variables in braces, and `url_variable` the environment
+    variable that overrides it. `make` creates the library's client from key, address and HTTP client.
     """
 
     kind: str
@@ -80,9 +81,15 @@ class Vendor:
     make: Callable[[str, str, Any], Any]
 
     def address(self) -> str:
-        """Return the address from the environment, or else the vendor's. Raises InputError if it is invalid."""
+        """Return the address from the environment, or else the vendor's. Raises InputError if it is invalid or incomplete."""
         given = os.environ.get(self.url_variable, "").strip()
-        return check_url(given, self.url_variable).rstrip("/") if given else self.url
+        if given:
+            return check_url(given, self.url_variable).rstrip("/")
+        values = {name: os.environ.get(name, "").strip().rstrip("/") for name in re.findall(r"\{(\w+)\}", self.url)}
+        if missing := [name for name, value in values.items() if not value]:
+            raise InputError(f"{self.kind} needs an address: set the environment variable {' and '.join(missing)}, or base_url=")
+        # Google's global location has no part in the name of its host.
+        return check_url(self.url.format_map(values).replace("//global-", "//"), " and ".join(values)) if values else self.url
 
 
 @final
@@ -123,7 +130,7 @@ class Provider:
                         f"{self.name}: the environment variable {name} is not a valid key: it has non-ASCII or unprintable characters"
                     )
                 return key
-        if not will_be_asked() or (named is None and is_loopback(self.url)):
+        if not will_be_asked() or (named is None and (is_loopback(self.url) or not names)):
             return NO_KEY
         if current_replies() is not None:
             self._missing = " or ".join(names)
@@ -161,7 +168,7 @@ class Provider:
         """Return the limiter of this Trio run. Another run could not use its times."""
         options = self._options
         limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
-        key = (self._vendor.kind, self.url)
+        key = (self._vendor.kind, self.url or self.name.split("/")[1])
         if key not in limiters:
             at_once, shared = process_share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
             limiters[key] = Limiter(at_once) if shared is None else SharedLimiter(shared, key, at_once)

@@ -28,9 +28,11 @@ __all__ = [
     "check_url",
     "http_client",
     "is_loopback",
+    "list_causes",
     "read_error",
     "refusal_in",
     "retry_after",
+    "status_error",
     "stream_error",
     "translate_error",
 ]
@@ -154,7 +156,7 @@ async def _check(response: httpx2.Response) -> None:
     if response.status_code != 200:
         note_free()
         body = await response.aread()
-        raise _problem(response.status_code, response.headers, body)
+        raise status_error(response.status_code, response.headers, body)
 
 
 def _read_whole(stream: Any) -> Any:
@@ -176,7 +178,7 @@ def _read_whole(stream: Any) -> Any:
     return Whole()
 
 
-def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
+def status_error(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
     """Return the error for an HTTP status other than 200."""
     code, message = read_error(body)
     details = f"{status}: {message}" if message else str(status)
@@ -201,7 +203,7 @@ def _problem(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
 
 def refusal_in(error: Exception) -> str | None:
     """Return the reason of a provider's refusal, None if a library's error is about something else."""
-    return "content filter" if any(isinstance(cause, _FilteredError) for cause in _causes(error)) else None
+    return "content filter" if any(isinstance(cause, _FilteredError) for cause in list_causes(error)) else None
 
 
 def stream_error(error: Any) -> Exception:
@@ -262,7 +264,7 @@ def translate_error(error: Exception, answers: int) -> Exception:
     """
     import httpx2
 
-    causes = list(_causes(error))
+    causes = list_causes(error)
     for cause in causes:
         if isinstance(cause, AgentError | TransientError):
             return cause
@@ -275,7 +277,8 @@ def translate_error(error: Exception, answers: int) -> Exception:
     return TransientError(f"gave an unreadable answer: {one_line(error)}")
 
 
-def _causes(error: BaseException | None) -> list[BaseException]:
+def list_causes(error: BaseException | None) -> list[BaseException]:
+    """Return an error, its cause, the cause of that, and so on."""
     causes: list[BaseException] = []
     while error is not None and error not in causes:
         causes.append(error)

@@ -92,5 +92,5 @@ def test_completing_imports_nothing_heavy() -> None:
     code = "import sys; from longspan.simulator.cli import main\ntry: main()\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
     given = {"_LONGSPAN_COMPLETE": "complete_bash", "COMP_WORDS": "longspan run --agent o", "COMP_CWORD": "3"}
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | given, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["openai", "oracle"]
+    assert done.stdout.split() == ["ollama", "openai", "openrouter", "oracle"]
     assert set(done.stderr.split()).isdisjoint({"trio", "tiktoken", "jinja2", "numpy", "openai", "longspan.simulator.contract.plugins"})

@@ -96,6 +96,7 @@ ASKED: Final = {
         memory/none?answerer=none memory:bm25?answerer=words memory/bm25?answerer=op%65nai/m memory/chroma?embedder=hash&answerer=none
         local local?n_ctx=4k ltm/local?embedder=local memory/bm25?answerer=local memory/chroma?embedder=wordllama&answerer=none
         memory/recent?tokens=2k&answerer=openai/gpt-4o&answerer.temperature=0 OPENAI/gpt-4o op_enai
+        groq/m openrouter/vendor/m?stream=true ollama/m ltm/azure/m memory/bm25?answerer=mistral/m
     """,
     "run": """
         python:mine:Agent python/mine:Agent?x=1 runnable:mine:graph exec:true exec/true mcp:server?model=openai/m python exec acme/a:b
@@ -107,18 +108,21 @@ ASKED: Final = {
         ltm/exec:true ltm/OPENAI/m ltm/ltm/openai/m ltm/memory/bm25 ltm/http/m ltm//openai/m 7 ?x=1 a&b
     """,
     "call": """
+        azure/m?base_url=h litellm/openai/m?base_url=h
         http://127.0.0.1:1 https://h http:h openai/m?base_url=h openai/m?x=http://h openai/http%253A%252F%252Fh anthropic/m?base_url=h
         memory/http://127.0.0.1:1/?answerer=none memory/https:h memory/bm25?answerer=openai/m&answerer.base_url=127.0.0.1
         memory/chroma?chroma_url=h&answerer=none ltm/openai/m?embedder=openai/e&embedder_url=h ltm/openai/m?chroma_url=h
         ltm/openai/m?base_url=h&key_env=K ltm/gguf/m?chroma_url=h silent?hook=http://h
     """,
     "send": """
+        litellm/openai/m?key_env=K groq/m?key_env=K
         openai/m?key_env=AWS_SECRET_ACCESS_KEY openai/m?header.X-Team=a openai/m?extra_body={"tools":[]} openai/m?price_in=0&price_out=0
         ltm/anthropic/m?key_env=K ltm/anthropic/m?header.x=y ltm/google/m?extra_body={} ltm/google/m?price_in=0&price_out=0
         given/Agent?price_in=0&price_out=0 memory/bm25?answerer=openai/m&answerer.header.x=y
         memory/bm25?answerer=openai/m&answerer.key_env=K
     """,
     "use": """
+        litellm/openai/m ltm/litellm/azure/m memory/bm25?answerer=litellm/vllm/m
         gguf/m.gguf gguf:m.gguf?context=1k ltm/gguf/m.gguf ltm:gguf:m.gguf ltm/gg%75f/m.gguf ltm/openai/m?embedder=gguf/e
         ltm/openai/m?embedder=g%67uf/e memory/bm25?answerer=gguf/m.gguf memory/bm25?answerer=gg%75f%2Fm.gguf
         memory/chroma?answerer=none&embedder=gguf/e memory/chroma?answerer=openai/m&embedder=gguf/e
