@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
+from longspan.agents.models.request import Request
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.tokens import EncodingName
 
@@ -71,19 +72,19 @@ class OpenAICore(ApiCore):
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
+        async with create(model=self.model, messages=[], stream=stream, extra_body=self.body(request)) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body, stream):
             self._read(event, answer, "delta" if stream else "message")
         return answer
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "messages": system + [_message(message) for message in request.messages],
             # OpenAI's newer models reject the name that other servers use.
-            "max_completion_tokens" if self.provider.official else "max_tokens": request.max_tokens,
+            "max_completion_tokens" if self.provider.official != request.other_limit else "max_tokens": request.max_tokens,
         }
         options = self.options
         assert isinstance(options, self.Options)  # noqa: S101
@@ -103,7 +104,9 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return merge_body(body, options.extra_body)
+        elif request.json_object:
+            body["response_format"] = {"type": "json_object"}
+        return request.trim(merge_body(body, options.extra_body))
 
     def _read(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""

@@ -1,0 +1,208 @@
+"""What a server rejects in requests for a model, learned from its errors once per process.
+
+After a rejection, the request is sent again with an adaptation of `ADAPTATIONS`. If the error names a part of the request, the first
+adaptation for it that still changes the request is added, until the server accepts it. If the error names nothing, the same request is
+repeated once. Then adaptations are tried: each alone, the first two together, the first three, and so on; then all again with the other
+name of the maximum tokens. What is accepted applies to all later requests for the model at this address. If nothing is accepted, nothing is
+learned and the first error counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, TypeVar, final
+
+import trio
+
+from longspan.agents.models.provider import run_table
+from longspan.agents.models.request import Request
+from longspan.agents.models.web import RejectedError
+
+__all__ = ["ADAPTATIONS", "Adaptation", "Dialect", "find_dialect"]
+
+Value = TypeVar("Value")
+
+
+@final
+class Adaptation(NamedTuple):
+    """A change of requests, and a pattern for errors about the part that it changes. `name` is used in traces and results.
+
+    It is `lossless` if the model gets the same request under other names.
+    """
+
+    name: str
+    named: re.Pattern[str]
+    change: Callable[[Request], Request]
+    lossless: bool = False
+
+
+def _leave_out(name: str, *fields: str, named: str = "") -> Adaptation:
+    """Return the adaptation that removes a field, which may have other names or places at other vendors."""
+    pattern = re.compile(named or rf"(?<![a-z]){name.replace('_', '_?')}(?![a-z])", re.IGNORECASE)
+    return Adaptation(name, pattern, lambda request: request.without(name, *fields))
+
+
+def _adapt(name: str, named: str, change: Callable[[Request], Request], *, lossless: bool = False) -> Adaptation:
+    return Adaptation(name, re.compile(named, re.IGNORECASE), change, lossless)
+
+
+FORMAT: Final = r"(response|output)_?(format|config|json)|json[_ ]?(schema|object|mode)|structured output|response format|guided|grammar"
+
+QUOTED: Final = re.compile(r"['\"`‘“]([\w.\[\]-]{2,60})['\"`’”]")
+
+LIMIT: Final = _adapt("max_tokens", r"max_?(completion_|output_|new_)?tokens", lambda request: request.swap_limit(), lossless=True)
+
+ADAPTATIONS: Final = (
+    LIMIT,
+    _leave_out("stream_options", named="stream_?options|include_?usage"),
+    _leave_out("strict", "response_format.json_schema.strict"),
+    _leave_out("tool_choice", "toolConfig"),
+    _leave_out("seed"),
+    _leave_out("repeat_penalty"),
+    _leave_out("repetition_penalty"),
+    _leave_out(
+        "reasoning_effort",
+        "output_config.effort",
+        "thinking",
+        "generationConfig.thinkingConfig",
+        named="(reasoning|thinking)_?(effort|level|budget|config)|reasoning|thinking|effort",
+    ),
+    _leave_out("top_p", "generationConfig.topP"),
+    _leave_out("temperature", "generationConfig.temperature"),
+    _adapt("json_schema", FORMAT, lambda request: request.write_schema(json_object=True)),
+    _adapt("response_format", FORMAT, lambda request: request.write_schema(json_object=False)),
+    _adapt("system role", r"\bsystem|\brole|developer (instruction|message)|alternat", Request.merge_system),
+)
+"""All adaptations, in the order in which they are tried. Those that change least come first."""
+
+ELSEWHERE: Final = re.compile(
+    r"\bmodel\b.{0,80}\b(not (found|exist|available)|unknown|unavailable|decommissioned|deprecated)|(no such|unknown|invalid) model"
+    r"|api[ _-]?key|credit|quota|billing|balance|payment",
+    re.IGNORECASE,
+)
+"""Errors about something that no adaptation changes."""
+
+
+Form = Callable[[Request], Mapping[str, Any]]
+"""A function that returns the body of a request."""
+
+
+@final
+class Dialect:
+    """What a server accepts in requests for one model. `learned` lists the adaptations that it needs."""
+
+    def __init__(self) -> None:
+        self.learned: tuple[Adaptation, ...] = ()
+        self._settled: set[frozenset[str]] = set()
+        """Sets of fields that were accepted together, or for which no adaptation helped. An error that names nothing is not about them."""
+
+    def dropped(self, request: Request, form: Form) -> tuple[str, ...]:
+        """Return the names of the learned adaptations that lose a part of a request, which `form` converts to a body."""
+        return tuple(each.name for each in _effective(self.learned, request, form) if not each.lossless)
+
+    async def send(self, request: Request, form: Form, attempt: Callable[[Request], Awaitable[Value]]) -> Value:
+        """Return the result of `attempt` for a request, adapted as necessary. `attempt` raises RejectedError if it is rejected.
+
+        Concurrent requests that are rejected wait for the first one, which tries adaptations.
+        """
+        learned = self.learned
+        try:
+            value = await attempt(_apply(learned, request))
+        except RejectedError as error:
+            first = error
+        else:
+            self._settled.add(_fields(form(request.brief)))
+            return value
+        async with self._lock():
+            trials = self._trials(request, form, learned, first)
+            with suppress(StopIteration):
+                tried = next(trials)
+                while True:
+                    try:
+                        value = await attempt(_apply(tried, request))
+                    except RejectedError as error:
+                        tried = trials.send(error)
+                    else:
+                        self.learned = tried
+                        return value
+        raise first
+
+    def _trials(
+        self, request: Request, form: Form, rejected: tuple[Adaptation, ...], error: RejectedError
+    ) -> Generator[tuple[Adaptation, ...], RejectedError, None]:
+        """Yield the adaptations to try after `error`. Each time, the error of the trial is sent back."""
+        tried = rejected
+        if self.learned != rejected:  # learned while this request waited
+            tried = self.learned
+            error = yield tried
+        while (each := _find_named(error, _effective(ADAPTATIONS, request, form, tried))) is not None:
+            tried = (*tried, each)
+            error = yield tried
+        fields = _fields(form(request.brief))
+        if _names_nothing(error) and fields not in self._settled:
+            for guess in _guess(_effective(ADAPTATIONS, request, form, tried)):
+                yield (*tried, *guess)
+        self._settled.add(fields)
+
+    def _lock(self) -> trio.Lock:
+        """Return this dialect's lock in this Trio run."""
+        locks: dict[Dialect, trio.Lock] = run_table(_locks)
+        return locks.setdefault(self, trio.Lock())
+
+
+_locks: Final[trio.lowlevel.RunVar[dict[Dialect, trio.Lock]]] = trio.lowlevel.RunVar("dialects")
+
+
+@cache
+def find_dialect(*server: str) -> Dialect:
+    """Return this process's dialect of a server, which its kind, its address and a model identify."""
+    return Dialect()
+
+
+def _apply(adaptations: Iterable[Adaptation], request: Request) -> Request:
+    for each in adaptations:
+        request = each.change(request)
+    return request
+
+
+def _effective(adaptations: Iterable[Adaptation], request: Request, form: Form, applied: Sequence[Adaptation] = ()) -> list[Adaptation]:
+    """Return the adaptations that change a request to which others were `applied`, each after the ones before it."""
+    request, found = _apply(applied, request.brief), []
+    for each in adaptations:
+        changed = each.change(request)
+        if each not in applied and form(changed) != form(request):
+            request = changed if each is not LIMIT else request
+            found.append(each)
+    return found
+
+
+def _fields(body: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of a body's fields, and of the fields inside them."""
+    return frozenset(name for value in (body, *body.values()) if isinstance(value, Mapping) for name in value)
+
+
+def _find_named(error: RejectedError, adaptations: Sequence[Adaptation]) -> Adaptation | None:
+    """Return the first adaptation of what an error names: as its parameter, in quotation marks, or anywhere."""
+    for text in (error.parameter, " ".join(QUOTED.findall(error.text)), error.text):
+        if any(each.named.search(text) for each in ADAPTATIONS):
+            return next((each for each in adaptations if each.named.search(text)), None)
+    return None
+
+
+def _names_nothing(error: RejectedError) -> bool:
+    """Return whether an error may be about any part of a request. A missing page is not, unless it mentions parameters."""
+    known = ELSEWHERE.search(error.text) or any(each.named.search(error.text) for each in ADAPTATIONS)
+    return not known and (error.status != HTTPStatus.NOT_FOUND or "param" in error.text)
+
+
+def _guess(adaptations: Sequence[Adaptation]) -> Iterator[Sequence[Adaptation]]:
+    """Yield sets of adaptations to try blindly, and none at first. All are tried under one name of the limit before the other."""
+    others = [each for each in adaptations if each is not LIMIT]
+    for limit in ((), (LIMIT,))[: 1 + (LIMIT in adaptations)]:
+        yield limit
+        yield from ((*limit, each) for each in others)
+        yield from ((*limit, *others[:number]) for number in range(2, len(others) + 1))
