@@ -80,7 +80,7 @@ class AnthropicCore(ApiCore):
         async with create(stream=stream, **required, extra_body=fields) as response:
             body = await response.read()
         answer, counts = ServerAnswer(), dict[str, int]()
-        for event in parse_events(body, stream):
+        for event in parse_events(body):
             self._read(event, answer, counts)
         answer.usage = _usage(counts)
         return answer

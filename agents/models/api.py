@@ -47,6 +47,12 @@ RESERVED: Final = frozenset(
 """Fields of a request that users may not set: they determine its price, its limits and how its answer is parsed."""
 
 
+EVENTS: Final = re.compile(rb"\s*(data|event|id|retry)?:")
+"""The start of a stream of server-sent events."""
+
+TEXTS: Final = ("text", "thinking", "reasoning", "summary", "content", "value")
+"""The fields of an answer's parts with their texts."""
+
 SECRET: Final = re.compile(r"api[-_]?key|(access|auth|refresh|bearer)[-_]?token|authorization|secret|passw|credential", re.IGNORECASE)
 """Names of fields that could hold a secret."""
 
@@ -142,6 +148,16 @@ class ServerAnswer:
         if not isinstance(text, str):
             raise TransientError(f"gave an unreadable answer: expected text, got {type(text).__name__}")
         self.pieces.append(text)
+
+    def add_content(self, content: object) -> None:
+        """Add a string, or a list of parts: text, and thinking. Other parts are ignored. Raises TransientError for anything else."""
+        for part in content if isinstance(content, list) else [content]:
+            if not isinstance(part, dict):
+                self.add(part)
+            elif re.search("think|reason", kind := str(part.get("type", "text"))):
+                self.think("".join(_texts(part)))
+            elif "text" in kind:
+                self.add("".join(_texts(part)))
 
     def add_call(self, id: object, name: object, arguments: object) -> None:
         """Add a tool call with arguments as JSON or a string.
@@ -299,12 +315,20 @@ def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | No
     return Usage(inputs, min(cached, inputs) if isinstance(cached, int) and cached > 0 else 0, output)
 
 
-def parse_events(body: bytes, stream: bool) -> list[Any]:
-    """Return the JSON values of an answer's body: one, or with `stream` one per server-sent event.
+def _texts(part: object) -> Iterator[str]:
+    """Yield the texts in a part of an answer, which may contain parts itself."""
+    if isinstance(part, str):
+        yield part
+    for each in part if isinstance(part, list) else map(part.get, TEXTS) if isinstance(part, dict) else ():
+        yield from _texts(each)
+
+
+def parse_events(body: bytes) -> list[Any]:
+    """Return the JSON values of an answer's body: one, or one per server-sent event, whichever the server chose.
 
     Raises ValueError for invalid JSON.
     """
-    if not stream:
+    if not EVENTS.match(body):
         return [json.loads(body)]
     values = []
     for event in body.replace(b"\r\n", b"\n").split(b"\n\n"):

@@ -75,7 +75,7 @@ class OpenAICore(ApiCore):
         async with create(model=self.model, messages=[], stream=stream, extra_body=self.body(request)) as response:
             body = await response.read()
         answer = ServerAnswer()
-        for event in parse_events(body, stream):
+        for event in parse_events(body):
             self._read(event, answer, "delta" if stream else "message")
         return answer
 
@@ -117,9 +117,13 @@ class OpenAICore(ApiCore):
             answer.usage = parse_usage(
                 inputs=dig_value(usage, "prompt_tokens"), cached=cached, output=dig_value(usage, "completion_tokens")
             )
-        if key == "delta" and not dig_value(event, "choices"):
+        choice = dig_value(event, "choices", 0)
+        other = "delta" if key == "message" else "message"
+        if not isinstance(dig_value(choice, key), dict) and isinstance(dig_value(choice, other), dict):  # servers may ignore `stream`
+            key = other
+        if choice is None:
             return  # the piece with the usage
-        message, reason = dig_value(event, "choices", 0, key), dig_value(event, "choices", 0, "finish_reason")
+        message, reason = dig_value(choice, key), dig_value(choice, "finish_reason")
         answer.done |= key == "message" or reason is not None
         answer.truncated |= reason == "length"
         content, refusal = dig_value(message, "content"), dig_value(message, "refusal")
@@ -128,13 +132,14 @@ class OpenAICore(ApiCore):
         if refusal:
             answer.refuse("the model refused")
             answer.add(refusal)
-        answer.think(dig_value(message, "reasoning_content") or dig_value(message, "reasoning"))  # vLLM's and DeepSeek's name, OpenRouter's
+        # vLLM's and DeepSeek's name, and OpenRouter's.
+        answer.think(dig_value(message, "reasoning_content") or dig_value(message, "reasoning"))
         answer.called |= dig_value(message, "tool_calls", 0) is not None or dig_value(message, "function_call") is not None
         for call in (dig_value(message, "tool_calls") or ()) if key == "message" else ():
             answer.add_call(dig_value(call, "id"), dig_value(call, "function", "name"), dig_value(call, "function", "arguments"))
             answer.raw = {name: value for name, value in message.items() if value is not None}
-        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called)):
-            answer.add(content)
+        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called or answer.thoughts)):
+            answer.add_content(content)
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:

@@ -60,8 +60,7 @@ def _split_channels(text: str) -> tuple[str, str]:
     """Split an answer in the harmony format. Its first message may lack the opening, which some prompts end with."""
     before, *messages = CHANNEL.split(text)
     said, thought = "", [CHANNEL_END.sub("", before)]
-    for channel, content in zip(messages[::2], messages[1::2], strict=True):
-        content = CHANNEL_END.sub("", content)
+    for channel, content in zip(messages[::2], (CHANNEL_END.sub("", message) for message in messages[1::2]), strict=True):
         if channel in ("final", None):
             said += content
         else:
