@@ -26,6 +26,9 @@ from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent,
 
 __all__ = ["CachedModel", "check_model", "object_in"]
 
+NO_JSON: Final = 'name another judge, or add extra_body={"response_format":{"type":"json_object"}} to its spec'
+"""Advice if a judge does not answer with JSON, because its server ignores schemas."""
+
 _NO_TIME: Final = datetime(2000, 1, 1)
 """A placeholder for the message's time. Prompts do not contain it."""
 
@@ -103,7 +106,7 @@ class CachedModel:
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
         answer = {"text": readable_part(reply.text)} if query.answer.free else object_in(reply.text)
-        why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
+        why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}; {NO_JSON}"
         paid = {"usage": asdict(reply.usage) if reply.usage else None, "cost_usd": costs}
         return StoredAnswer(**common, answer=answer, why=why, dropped=_dropped(reply), **paid)
 
