@@ -1,7 +1,7 @@
 """What a server rejects in requests for a model, learned from its errors once per process.
 
 After a rejection, the request is sent again with an adaptation of `ADAPTATIONS`. If the error names a part of the request, the first
-adaptation for it that still changes the request is added, until the server accepts it. If the error names nothing, the same request is
+adaptation for it that still changes the request is added, until the server accepts the request. If the error names nothing, the request is
 repeated once. Then adaptations are tried: each alone, the first two together, the first three, and so on; then all again with the other
 name of the maximum tokens. What is accepted applies to all later requests for the model at this address. If nothing is accepted, nothing is
 learned and the first error counts.
@@ -54,6 +54,9 @@ FORMAT: Final = r"(response|output)_?(format|config|json)|json[_ ]?(schema|objec
 
 QUOTED: Final = re.compile(r"['\"`‘“]([\w.\[\]-]{2,60})['\"`’”]")
 
+ACCEPTED: Final = re.compile(r"expected one of|did you mean|supported (parameters|fields)", re.IGNORECASE)
+"""What precedes a list of fields that a server accepts."""
+
 LIMIT: Final = _adapt("max_tokens", r"max_?(completion_|output_|new_)?tokens", lambda request: request.swap_limit(), lossless=True)
 
 ADAPTATIONS: Final = (
@@ -69,13 +72,13 @@ ADAPTATIONS: Final = (
         "output_config.effort",
         "thinking",
         "generationConfig.thinkingConfig",
-        named="(reasoning|thinking)_?(effort|level|budget|config)|reasoning|thinking|effort",
+        named=r"(?<![\w-])(reasoning|thinking)|effort",
     ),
     _leave_out("top_p", "generationConfig.topP"),
     _leave_out("temperature", "generationConfig.temperature"),
     _adapt("json_schema", FORMAT, lambda request: request.write_schema(json_object=True)),
     _adapt("response_format", FORMAT, lambda request: request.write_schema(json_object=False)),
-    _adapt("system role", r"\bsystem|\brole|developer (instruction|message)|alternat", Request.merge_system),
+    _adapt("system role", r"\bsystem|\broles?\b|developer (instruction|message)", Request.merge_system),
 )
 """All adaptations, in the order in which they are tried. Those that change least come first."""
 
@@ -186,10 +189,12 @@ def _fields(body: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _find_named(error: RejectedError, adaptations: Sequence[Adaptation]) -> Adaptation | None:
-    """Return the first adaptation of what an error names: as its parameter, in quotation marks, or anywhere."""
-    for text in (error.parameter, " ".join(QUOTED.findall(error.text)), error.text):
-        if any(each.named.search(text) for each in ADAPTATIONS):
-            return next((each for each in adaptations if each.named.search(text)), None)
+    """Return the adaptation of what an error names first: as its parameter, in quotation marks, or anywhere."""
+    complaint = ACCEPTED.split(error.text)[0]
+    for text in (error.parameter, " ".join(QUOTED.findall(complaint)), complaint):
+        named = [(match.start(), each) for each in adaptations if (match := each.named.search(text))]
+        if named:
+            return min(named, key=lambda found: found[0])[1]
     return None
 
 

@@ -66,9 +66,9 @@ class Settings(NamedTuple):
     """How a model is loaded and computed. None leaves a setting to llama.cpp or `Model`.
 
     `window`: tokens for each of at most `contexts` conversations. Without it, a model takes `room` if that is more than its default and no
-    more than its training. `gpu_layers`: layers computed on the GPU, -1 for all. `split`: the share of each of several GPUs. `batch`: tokens
-    passed to llama.cpp together. `ubatch`: how many of these it computes together. `flash`: whether to use flash attention. `cache`: the
-    types of keys and values in the cache.
+    more than its training. `gpu_layers`: layers computed on the GPU, -1 for all. `split`: the share of each of several GPUs. `batch`:
+    tokens passed to llama.cpp together. `ubatch`: how many of these it computes together. `flash`: whether to use flash attention. `cache`:
+    the types of keys and values in the cache.
     """
 
     window: int | None = None
