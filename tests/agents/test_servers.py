@@ -10,16 +10,24 @@ from typing import Any
 
 import pytest
 import trio
-from tests.loopback import Asked, Quirks, Server
+from tests.loopback import Asked, Quirks, Server, Status
 from tests.loopback.quirks import say_nothing, say_openai
 
+from longspan.agents.base import AgentError
+from longspan.agents.models.anthropic import AnthropicCore
+from longspan.agents.models.core import ChatMessage
+from longspan.agents.models.google import GoogleCore
 from longspan.agents.models.openai import OPENAI, OpenAICore
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.results.analysis.comparable import describe_differences
 from longspan.simulator.results.gradebook.gradebook import grade_run
+from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.preflight.checkup import check_agent
+from longspan.simulator.running.preflight.estimate import estimate_run
 from longspan.simulator.running.runner import play_plans
+from longspan.simulator.subject.purse import Purse
 from longspan.simulator.suite.agent_spec import AgentSpec
 from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
@@ -317,3 +325,136 @@ def test_a_user_gets_from_check_to_a_graded_run(named: Named, tmp_path: Path, mo
             "OK.",
             "```json\nOK.\n```",
         }
+
+
+# How it is learned.
+
+
+def core(server: Server, model: str, **options: Any) -> OpenAICore:
+    return OpenAICore(model, OpenAICore.Options(base_url=server.base_url("openai"), timeout=20, **options))
+
+
+def complete(model: OpenAICore, text: str = "Hello.") -> Any:
+    return trio.run(lambda: model.complete([ChatMessage("user", text)]))
+
+
+def test_requests_at_the_same_time_wait_for_the_first_one_to_learn(impatient: None) -> None:
+    with Server(quirks=Quirks(("max_tokens", "temperature", "top_p", "seed"), complain=say_nothing)).running() as server:
+
+        async def ask() -> None:
+            model = core(server, "busy", temperature=0.5, top_p=0.5, seed=1)
+            async with trio.open_nursery() as nursery:
+                for _ in range(30):
+                    nursery.start_soon(model.complete, [ChatMessage("user", "Hello.")])
+
+        trio.run(ask)
+        assert len([asked for asked in server.asked if asked.used]) == 30
+        assert len(rejections(server)) <= 30 + 3 * 4
+        before = len(rejections(server))
+        assert complete(core(server, "busy", temperature=0.5)).dropped == ("temperature",)
+        assert complete(core(server, "busy")).dropped == (), "there was nothing to leave out"
+        assert len(rejections(server)) == before
+
+
+def test_without_a_remedy_the_first_error_counts_and_nothing_is_learned(server: Server) -> None:
+    server.always = Status(400, "no")
+    model = core(server, "hopeless", temperature=0.5)
+    for tried in (5, 6):  # once as it is, once more, without temperature, and the last two with the limit's other name
+        with pytest.raises(AgentError, match=r"rejected the request \(400: no\)$"):
+            complete(model)
+        assert len(server.asked) == tried
+    server.always = None
+    assert complete(model).dropped == ()
+    assert server.asked[-1].body["temperature"] == 0.5
+
+
+@pytest.mark.parametrize("status", [Status(404, "no such page"), Status(400, "the model is not available"), Status(403, "temperature")])
+def test_an_error_about_something_else_is_not_tried_again(server: Server, status: Status) -> None:
+    server.always = status
+    with pytest.raises(AgentError):
+        complete(core(server, "other", temperature=0.5))
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_has_accepted_a_request_is_believed(server: Server) -> None:
+    model = core(server, "once", temperature=0.5)
+    complete(model)
+    server.script([Status(400, "who knows")])
+    with pytest.raises(AgentError, match="who knows"):
+        complete(model)
+    server.script([Status(400, "temperature is no longer supported")])
+    assert complete(model).dropped == ("temperature",)
+
+
+def test_an_error_that_happens_once_teaches_nothing(server: Server) -> None:
+    server.script([Status(400, "who knows")])
+    assert complete(core(server, "flaky", temperature=0.5)).dropped == ()
+
+
+def test_what_is_named_first_is_dropped_first(server: Server) -> None:
+    server.script([Status(400, "`temperature` and `top_p` cannot both be specified for this model")])
+    assert complete(core(server, "one-of-two", temperature=0.5, top_p=0.5)).dropped == ("temperature",)
+
+
+def test_rejected_requests_are_free(server: Server) -> None:
+    server.script([Status(400, "temperature"), Status(400, "top_p")])
+    purse = Purse()
+
+    async def ask() -> None:
+        with purse.pay_in_context():
+            model = core(server, "paid", temperature=0.5, top_p=0.5, price_in=1.0, price_out=1.0)
+            await model.complete([ChatMessage("user", "Hello.")])
+
+    trio.run(ask)
+    *rejected, accepted = server.asked
+    assert len(rejected) == 2
+    assert accepted.used is not None
+    assert purse.ledger.spent.tokens == accepted.used.prompt + accepted.used.output
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "google"])
+def test_other_vendors_servers_are_learned_too(server: Server, kind: str) -> None:
+    core_class = AnthropicCore if kind == "anthropic" else GoogleCore
+    server.script([Status(400, "temperature is deprecated for this model"), Status(400, "JSON mode is not enabled for this model")])
+    model = core_class("some-model", core_class.Options(base_url=server.base_url(kind), timeout=20, temperature=0.0))
+    answer = trio.run(lambda: model.complete([ChatMessage("user", "Is it so?")], schema={"type": "object"}))
+    assert answer.dropped == ("temperature", "json_schema")
+    (text,) = [text for role, text in server.asked[-1].texts if role == "user"]
+    assert text.endswith('It must match this JSON schema:\n{"type": "object"}')
+
+
+# What users see.
+
+
+def test_a_temperature_of_none_is_taken_everywhere(server: Server, tmp_path: Path) -> None:
+    spec = f"{server.model('gpt-5')}&temperature=none"
+    server.reply = think
+    assert [finding for finding in inspect(spec) if finding.verdict == "bad"] == []
+    run = play(spec, tmp_path, spec)
+    assert grade_run(run).tests[0].status == "scored"
+    assert not any("temperature" in asked.body for asked in server.asked)
+    suite = load_suite("ltm").apply_changes([], [], ["jokes"], 1)
+    assert trio.run(estimate_run, plan_run(RunSettings(suite=suite, span=1500, agent=spec), tmp_path)).turns
+
+
+def test_check_says_that_dates_before_messages_are_answered_worse(server: Server) -> None:
+    server.reply = lambda text: "It is sunny." if text.startswith("[") else think(text)
+    found = {finding.check: finding for finding in inspect(server.model("dateless"))}
+    assert found["dates"].verdict == "note"
+    assert found["dates"].what.endswith("set timestamps=false")
+    assert "dates" not in {finding.check for finding in inspect(f"{server.model('dateless')}&timestamps=false")}
+
+
+def test_a_judge_without_json_gets_advice(server: Server, tmp_path: Path) -> None:
+    server.reply = lambda text: "I would rather not say." if "Statement:" in text else "OK."
+    (test,) = grade_run(play(server.model("agent"), tmp_path, server.model("prose"))).tests
+    assert 'add extra_body={"response_format":{"type":"json_object"}} to its spec' in test.reason
+
+
+def test_a_comparison_tells_what_was_dropped_on_one_side(tmp_path: Path) -> None:
+    folders = []
+    for quirks in (Quirks(), Quirks(("temperature",))):
+        with Server(reply=think, quirks=quirks).running() as server:
+            folders.append(play(f"{server.model('m')}&temperature=0.5", tmp_path, None))
+    runs = [GradedRun(folder, folder.manifest, grade_run(folder)) for folder in folders]
+    assert any("what servers rejected in requests differs" in line and "temperature (agent)" in line for line in describe_differences(runs))

@@ -46,7 +46,8 @@ class Server:
     """Answers after `latency` seconds with the result of `reply` for the last message: a text, or another reaction.
 
     `window`: the maximum tokens of a prompt. `weight`: its tokens per token of ours. `acts` are reactions to the next requests, one
-    each. `quirks`: what it rejects, and the form of its answers. `always` replaces plain answers, and so does `decide`, which is given the prompt's blocks.
+    each. `quirks`: what it rejects, and the form of its answers. `always` replaces plain answers, and so does `decide`, which is given the
+    prompt's blocks.
     """
 
     def __init__(
