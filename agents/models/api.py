@@ -27,7 +27,7 @@ from longspan.simulator.subject.purse import note_used
 from longspan.simulator.subject.replies import KeptCall, KeptReply, current_replies, key_of
 from longspan.simulator.subject.telemetry import model_call
 
-__all__ = ["ApiCore", "ApiOptions", "ServerAnswer", "dig_value", "merge_body", "parse_events", "parse_usage"]
+__all__ = ["ApiCore", "ApiOptions", "ServerAnswer", "dig_value", "is_stream", "merge_body", "parse_events", "parse_usage"]
 
 ESTIMATED_TOKENS: Final = 1.2
 """The assumed number of a model's tokens per o200k token, if its tokenizer is not available. Current tokenizers need 0.9 to 1.4 tokens per
@@ -323,12 +323,17 @@ def _texts(part: object) -> Iterator[str]:
         yield from _texts(each)
 
 
+def is_stream(body: bytes) -> bool:
+    """Return whether an answer's body is a stream of server-sent events. Servers may ignore what was requested."""
+    return EVENTS.match(body) is not None
+
+
 def parse_events(body: bytes) -> list[Any]:
     """Return the JSON values of an answer's body: one, or one per server-sent event, whichever the server chose.
 
     Raises ValueError for invalid JSON.
     """
-    if not EVENTS.match(body):
+    if not is_stream(body):
         return [json.loads(body)]
     values = []
     for event in body.replace(b"\r\n", b"\n").split(b"\n\n"):

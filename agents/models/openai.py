@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, is_stream, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
@@ -76,7 +76,7 @@ class OpenAICore(ApiCore):
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body):
-            self._read(event, answer, "delta" if stream else "message")
+            self._read(event, answer, "delta" if is_stream(body) else "message")
         return answer
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -118,9 +118,6 @@ class OpenAICore(ApiCore):
                 inputs=dig_value(usage, "prompt_tokens"), cached=cached, output=dig_value(usage, "completion_tokens")
             )
         choice = dig_value(event, "choices", 0)
-        other = "delta" if key == "message" else "message"
-        if not isinstance(dig_value(choice, key), dict) and isinstance(dig_value(choice, other), dict):  # servers may ignore `stream`
-            key = other
         if choice is None:
             return  # the piece with the usage
         message, reason = dig_value(choice, key), dig_value(choice, "finish_reason")

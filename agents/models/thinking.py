@@ -19,7 +19,7 @@ CHANNEL: Final = re.compile(
 STRIPPED: Final = re.compile(r"\Aanalysis(?=\S)(.*?)assistantfinal", re.DOTALL)
 """The same where a server has removed the markers and left the words between them."""
 
-CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call)\|>(?:<\|start\|>\w*)?\s*\Z")
+CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call)\|>(?:<\|start\|>\w*)?")
 
 MAX_TRACED: Final = 10_000
 """The maximum characters of thinking in a trace."""
