@@ -1,7 +1,7 @@
 """What a server rejects in requests for a model, learned from its errors once per process.
 
-After a rejection, the request is sent again with an adaptation of `ADAPTATIONS`. If the error names parts of the request, the adaptation for
-the part named first that still changes the request is added, until the server accepts it. If the error names nothing, the request is
+After a rejection, the request is sent again with an adaptation of `ADAPTATIONS`. If the error names parts of the request, the adaptation
+for the part named first that still changes the request is added, until the server accepts it. If the error names nothing, the request is
 repeated once. Then adaptations are tried: each alone, the first two together, the first three, and so on; then all again with the other
 name of the maximum tokens. What is accepted applies to all later requests for the model at this address. If nothing is accepted, nothing is
 learned and the first error counts.
