@@ -57,10 +57,14 @@ QUOTED: Final = re.compile(r"['\"`‘“]([\w.\[\]-]{2,60})['\"`’”]")
 ACCEPTED: Final = re.compile(r"expected one of|did you mean|supported (parameters|fields)", re.IGNORECASE)
 """What precedes a list of fields that a server accepts."""
 
-LIMIT: Final = _adapt("max_tokens", r"max_?(completion_|output_|new_)?tokens", lambda request: request.swap_limit(), lossless=True)
+VALUE: Final = re.compile(r"too (large|high|big|many|small|low)|at (most|least)|\brange\b|exceed|(less|greater|more) than", re.IGNORECASE)
+"""Complaints about a value. Another name of the maximum tokens would not help."""
+
+LIMIT: Final = _adapt("max_tokens", r"max_?(completion_|output_|new_)?tokens", Request.swap_limit, lossless=True)
 
 ADAPTATIONS: Final = (
     LIMIT,
+    _adapt("stream", r"(?<![\w.])stream(ing|ed)?(?!\w)", Request.swap_stream, lossless=True),
     _leave_out("stream_options", named="stream_?options|include_?usage"),
     _leave_out("strict", "response_format.json_schema.strict"),
     _leave_out("tool_choice", "toolConfig"),
@@ -84,7 +88,7 @@ ADAPTATIONS: Final = (
 
 ELSEWHERE: Final = re.compile(
     r"\bmodel\b.{0,80}\b(not (found|exist|available)|unknown|unavailable|decommissioned|deprecated)|(no such|unknown|invalid) model"
-    r"|api[ _-]?key|credit|quota|billing|balance|payment",
+    r"|\btools?\b|api[ _-]?key|credit|quota|billing|balance|payment",
     re.IGNORECASE,
 )
 """Errors about something that no adaptation changes."""
@@ -105,7 +109,12 @@ class Dialect:
 
     def dropped(self, request: Request, form: Form) -> tuple[str, ...]:
         """Return the names of the learned adaptations that lose a part of a request, which `form` converts to a body."""
-        return tuple(each.name for each in _effective(self.learned, request, form) if not each.lossless)
+        names, before = [], request.brief
+        for each in self.learned:
+            after = each.change(before)
+            names += [each.name] if not each.lossless and form(after) != form(before) else []
+            before = after
+        return tuple(names)
 
     async def send(self, request: Request, form: Form, attempt: Callable[[Request], Awaitable[Value]]) -> Value:
         """Return the result of `attempt` for a request, adapted as necessary. `attempt` raises RejectedError if it is rejected.
@@ -142,12 +151,12 @@ class Dialect:
         if self.learned != rejected:  # learned while this request waited
             tried = self.learned
             error = yield tried
-        while (each := _find_named(error, _effective(ADAPTATIONS, request, form, tried))) is not None:
+        while (each := _find_named(error, _remaining(tried, request, form))) is not None:
             tried = (*tried, each)
             error = yield tried
         fields = _fields(form(request.brief))
         if _names_nothing(error) and fields not in self._settled:
-            for guess in _guess(_effective(ADAPTATIONS, request, form, tried)):
+            for guess in _guess(_remaining(tried, request, form)):
                 yield (*tried, *guess)
         self._settled.add(fields)
 
@@ -172,15 +181,11 @@ def _apply(adaptations: Iterable[Adaptation], request: Request) -> Request:
     return request
 
 
-def _effective(adaptations: Iterable[Adaptation], request: Request, form: Form, applied: Sequence[Adaptation] = ()) -> list[Adaptation]:
-    """Return the adaptations that change a request to which others were `applied`, each after the ones before it."""
-    request, found = _apply(applied, request.brief), []
-    for each in adaptations:
-        changed = each.change(request)
-        if each not in applied and form(changed) != form(request):
-            request = changed if each is not LIMIT else request
-            found.append(each)
-    return found
+def _remaining(applied: Sequence[Adaptation], request: Request, form: Form) -> list[Adaptation]:
+    """Return the adaptations that would change a request to which others were `applied`."""
+    request = _apply(applied, request.brief)
+    body = form(request)
+    return [each for each in ADAPTATIONS if each not in applied and form(each.change(request)) != body]
 
 
 def _fields(body: Mapping[str, Any]) -> frozenset[str]:
@@ -193,6 +198,7 @@ def _find_named(error: RejectedError, adaptations: Sequence[Adaptation]) -> Adap
     complaint = ACCEPTED.split(error.text)[0]
     for text in (error.parameter, " ".join(QUOTED.findall(complaint)), complaint):
         named = [(match.start(), each) for each in adaptations if (match := each.named.search(text))]
+        named = [found for found in named if found[1] is not LIMIT or not VALUE.search(complaint)]
         if named:
             return min(named, key=lambda found: found[0])[1]
     return None
@@ -206,7 +212,7 @@ def _names_nothing(error: RejectedError) -> bool:
 
 def _guess(adaptations: Sequence[Adaptation]) -> Iterator[Sequence[Adaptation]]:
     """Yield sets of adaptations to try blindly, and none at first. All are tried under one name of the limit before the other."""
-    others = [each for each in adaptations if each is not LIMIT]
+    others = [each for each in adaptations if not each.lossless]
     for limit in ((), (LIMIT,))[: 1 + (LIMIT in adaptations)]:
         yield limit
         yield from ((*limit, each) for each in others)

@@ -68,11 +68,12 @@ class OpenAICore(ApiCore):
         return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
 
     async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
-        stream = self.options.stream
+        fields = self.body(request)
+        stream = fields.pop("stream", False)
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=self.body(request)) as response:
+        async with create(model=self.model, messages=[], stream=stream, extra_body=fields) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body):
@@ -94,8 +95,8 @@ class OpenAICore(ApiCore):
         body |= {name: value for name, value in sampling.items() if value is not None}
         if options.reasoning_effort is not None:
             body["reasoning_effort"] = options.reasoning_effort
-        if self.options.stream:
-            body["stream_options"] = {"include_usage": True}
+        if self.options.stream != request.other_stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if request.tools:
             functions = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in request.tools]
             body["tools"] = [{"type": "function", "function": function} for function in functions]

@@ -25,6 +25,7 @@ class Request:
 
     The model gets the definitions of `tools`. Without `may_call`, the request forbids calls. `json_object` requests JSON without enforcing
     the schema. `left_out` lists fields to remove from the body, as dotted paths. `other_limit`: use the other name of the maximum tokens.
+    `other_stream`: stream the answer if the options do not, or vice versa.
     """
 
     system: str
@@ -36,6 +37,7 @@ class Request:
     json_object: bool = False
     left_out: tuple[str, ...] = ()
     other_limit: bool = False
+    other_stream: bool = False
 
     @classmethod
     def of(
@@ -79,6 +81,10 @@ class Request:
     def swap_limit(self) -> Request:
         """Return this request with the other name of the maximum tokens."""
         return replace(self, other_limit=not self.other_limit)
+
+    def swap_stream(self) -> Request:
+        """Return this request for a stream instead of a whole answer, or vice versa."""
+        return replace(self, other_stream=not self.other_stream)
 
     def write_schema(self, *, json_object: bool) -> Request:
         """Return this request with the JSON schema written into the last message, and with or without the vendor's JSON mode."""

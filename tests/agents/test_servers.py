@@ -396,6 +396,28 @@ def test_what_is_named_first_is_dropped_first(server: Server) -> None:
     assert complete(core(server, "one-of-two", temperature=0.5, top_p=0.5)).dropped == ("temperature",)
 
 
+def test_a_limit_that_is_too_large_is_not_renamed(server: Server) -> None:
+    server.always = Status(400, "Invalid max_tokens value, the valid range of max_tokens is [1, 2048]")
+    with pytest.raises(AgentError, match="the valid range"):
+        complete(core(server, "short"))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_server_may_only_stream_or_not_at_all(server: Server, stream: bool) -> None:
+    server.script([Status(400, "This model only supports stream mode" if not stream else "streaming is not supported")])
+    model = core(server, f"stream-{stream}", stream=stream)
+    assert (complete(model).text, complete(model).dropped) == ("re: Hello.", ())
+    assert [asked.body.get("stream", False) for asked in server.asked] == [stream, not stream, not stream]
+
+
+def test_the_answerer_of_a_memory_is_a_role_of_its_own(tmp_path: Path) -> None:
+    with Server(reply=think, quirks=Quirks(("temperature",))).running() as server:
+        given = f"answerer.base_url={server.base_url('openai')}&answerer.temperature=0.5"
+        result = grade_run(play(f"memory/bm25?answerer=openai/m&{given}", tmp_path, None))
+    assert result.dropped == {"answerer": ["temperature"]}
+
+
 def test_rejected_requests_are_free(server: Server) -> None:
     server.script([Status(400, "temperature"), Status(400, "top_p")])
     purse = Purse()
