@@ -42,8 +42,8 @@ class RejectedFields(Measure):
 
     @classmethod
     def describe_run(cls, manifest: Manifest, result: Result) -> Document:
-        told = [f"{join_words(names)} in requests to the {role}" for role, names in result.dropped.items()]
-        left_out = f"Left out because the server rejects it: {'; '.join(told)}."
+        told = [f"{join_words(names)} ({role})" for role, names in result.dropped.items()]
+        left_out = f"Servers reject parts of the requests, which were left out: {'; '.join(told)}"
         return Document(notices=[Sentence(left_out, "Left out", "warning")] if told else [])
 
 
