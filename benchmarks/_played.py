@@ -96,8 +96,9 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
 def _stub() -> None:
     """Make the provider of every model answer at once."""
     from longspan.agents.base import Usage
-    from longspan.agents.models.api import Request, ServerAnswer
+    from longspan.agents.models.api import ServerAnswer
     from longspan.agents.models.openai import OpenAICore
+    from longspan.agents.models.request import Request
 
     async def ask(self: OpenAICore, client: object, request: Request) -> ServerAnswer:
         answer = ServerAnswer()

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 from pydantic import Field, model_validator
 
 from longspan.agents.base import Usage
-from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
+from longspan.agents.models.request import Request
 from longspan.agents.models.web import stream_error
 
 if TYPE_CHECKING:
@@ -73,15 +74,18 @@ class AnthropicCore(ApiCore):
         stream = self.options.stream
         create: Any = client.messages.with_streaming_response.create
         # Trio requires async generators to be closed, which the library's streams are not. So read the raw answer.
-        async with create(stream=stream, **self._body(request)) as response:
+        # The library lacks parameters for some fields, so all but those that it requires go into extra_body.
+        fields = self.body(request)
+        required = {name: fields.pop(name) for name in ("model", "max_tokens", "messages")}
+        async with create(stream=stream, **required, extra_body=fields) as response:
             body = await response.read()
         answer, counts = ServerAnswer(), dict[str, int]()
-        for event in parse_events(body, stream):
+        for event in parse_events(body):
             self._read(event, answer, counts)
         answer.usage = _usage(counts)
         return answer
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> dict[str, Any]:
         messages = _messages(request.messages)
         marked = cache_breakpoints(len(messages), MAX_BREAKPOINTS - bool(request.system))
         body: dict[str, Any] = {
@@ -103,15 +107,14 @@ class AnthropicCore(ApiCore):
             body["tool_choice"] = {"type": "auto" if request.may_call else "none"}
         if request.schema is not None:
             output["format"] = {"type": "json_schema", "schema": request.schema}
-        more: dict[str, Any] = {"output_config": output} if output else {}
+        if output:
+            body["output_config"] = output
         if options.thinking_budget is not None:
             enabled = {"type": "enabled", "budget_tokens": options.thinking_budget}
-            more["thinking"] = enabled if options.thinking_budget else {"type": "disabled"}
+            body["thinking"] = enabled if options.thinking_budget else {"type": "disabled"}
         sampling = {"temperature": options.temperature, "top_p": options.top_p}
-        more |= {name: value for name, value in sampling.items() if value is not None}
-        # The library lacks parameters for some of these, so all of them go into extra_body.
-        body["extra_body"] = merge_body(more, options.extra_body)
-        return body
+        body |= {name: value for name, value in sampling.items() if value is not None}
+        return request.trim(merge_body(body, options.extra_body))
 
     def _read(self, event: Any, answer: ServerAnswer, counts: dict[str, int]) -> None:
         """Add the contents of an answer or of one of its events."""

@@ -13,8 +13,10 @@ from pydantic import BeforeValidator, Field
 
 from longspan.agents.base import AgentError, Danger, Tokens, Usage
 from longspan.agents.models.core import ChatMessage, Completion, Cut, RefusalError, Tool, ToolCall, clean_json, clean_unicode
+from longspan.agents.models.dialect import find_dialect
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
+from longspan.agents.models.request import Request
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
 from longspan.agents.prices import is_price
@@ -25,7 +27,7 @@ from longspan.simulator.subject.purse import note_used
 from longspan.simulator.subject.replies import KeptCall, KeptReply, current_replies, key_of
 from longspan.simulator.subject.telemetry import model_call
 
-__all__ = ["ApiCore", "ApiOptions", "Request", "ServerAnswer", "dig_value", "merge_body", "parse_events", "parse_usage"]
+__all__ = ["ApiCore", "ApiOptions", "ServerAnswer", "dig_value", "is_stream", "merge_body", "parse_events", "parse_usage"]
 
 ESTIMATED_TOKENS: Final = 1.2
 """The assumed number of a model's tokens per o200k token, if its tokenizer is not available. Current tokenizers need 0.9 to 1.4 tokens per
@@ -34,9 +36,6 @@ o200k token of English text. The provider's counts later correct the windows.
 
 MAX_COUNT: Final = 10**9
 """The maximum plausible token count; larger reports are ignored."""
-
-ROLE_TOKENS: Final = 8
-"""The maximum tokens that a provider adds to each message."""
 
 MAX_REASON: Final = 60
 """The maximum characters of a refusal's reason."""
@@ -47,6 +46,12 @@ RESERVED: Final = frozenset(
 )
 """Fields of a request that users may not set: they determine its price, its limits and how its answer is parsed."""
 
+
+EVENTS: Final = re.compile(rb"\s*(data|event|id|retry)?:")
+"""The start of a stream of server-sent events."""
+
+TEXTS: Final = ("text", "thinking", "reasoning", "summary", "content", "value")
+"""The fields of an answer's parts with their texts."""
 
 SECRET: Final = re.compile(r"api[-_]?key|(access|auth|refresh|bearer)[-_]?token|authorization|secret|passw|credential", re.IGNORECASE)
 """Names of fields that could hold a secret."""
@@ -86,7 +91,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-Temperature = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
 class ApiOptions(ProviderOptions):
@@ -94,8 +99,8 @@ class ApiOptions(ProviderOptions):
 
     max_tokens: Tokens = 4096
     """The most tokens of an answer, thinking included."""
-    temperature: Annotated[Temperature, Field(ge=0, le=2)] = None
-    """From 0 to 2; `none` leaves it to the provider, as some models require. Default: the provider's, or 0 for a judge."""
+    temperature: Annotated[Temperature | None, BeforeValidator(lambda value: None if value == "none" else value)] = None
+    """From 0 to 2; `none` leaves it to the provider. Default: the provider's, or 0 for a judge."""
     top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
     """Sample from the likeliest tokens that together have this probability, above 0 and up to 1. Default: the provider's."""
     stream: bool = False
@@ -108,35 +113,6 @@ class ApiOptions(ProviderOptions):
     extra_body: Annotated[Mapping[str, Any], BeforeValidator(_body)] = {}
     """A JSON object that is merged into the body of every request, such as {"service_tier":"flex"}. It cannot set the model, the messages,
     the number and length of answers, or `stream`, and holds no key: it is written to files."""
-
-
-class Request:
-    """A request to a model: an optional system message, the conversation, the answer's maximum tokens and its JSON schema.
-
-    The model gets the definitions of `tools`. Without `may_call`, the request forbids calls.
-    """
-
-    def __init__(
-        self,
-        messages: Sequence[ChatMessage],
-        max_tokens: int,
-        schema: Mapping[str, Any] | None,
-        tools: Sequence[Tool] = (),
-        may_call: bool = True,
-    ) -> None:
-        self.system = "\n\n".join(message.text for message in messages if message.role == "system")
-        self.messages = [message for message in messages if message.role != "system"]
-        self.max_tokens = max_tokens
-        self.schema = dict(schema) if schema is not None else None
-        self.tools = tools
-        self.may_call = may_call
-
-    @property
-    def at_most(self) -> Usage:
-        """An upper estimate of the tokens of prompt and answer. English has about four bytes per token, other scripts at least three."""
-        texts = [self.system, *(message.text for message in self.messages), *(json.dumps(tool.parameters) for tool in self.tools)]
-        size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
-        return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
 
 class ServerAnswer:
@@ -173,6 +149,16 @@ class ServerAnswer:
             raise TransientError(f"gave an unreadable answer: expected text, got {type(text).__name__}")
         self.pieces.append(text)
 
+    def add_content(self, content: object) -> None:
+        """Add a string, or a list of parts: text, and thinking. Other parts are ignored. Raises TransientError for anything else."""
+        for part in content if isinstance(content, list) else [content]:
+            if not isinstance(part, dict):
+                self.add(part)
+            elif re.search("think|reason", kind := str(part.get("type", "text"))):
+                self.think("".join(_texts(part)))
+            elif "text" in kind:
+                self.add("".join(_texts(part)))
+
     def add_call(self, id: object, name: object, arguments: object) -> None:
         """Add a tool call with arguments as JSON or a string.
 
@@ -200,6 +186,7 @@ class ApiCore(ABC):
         self.name = self.provider.name
         self.priced_as: str | Rates = self.provider.priced_as
         self.window = _window(self.name) if self.provider.official else None
+        self.dialect = find_dialect(self.vendor.kind, self.provider.url, target)
         self.max_output = options.max_tokens
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
@@ -227,13 +214,15 @@ class ApiCore(ABC):
     async def complete(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        return await self._complete(Request(messages, max_tokens or self.max_output, schema))
+        return await self._complete(Request.of(messages, max_tokens or self.max_output, schema))
 
     async def use_tools(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], *, may_call: bool = True) -> Completion:
         """Return the model's answer, or its calls of `tools` (see `ToolCore`)."""
-        return await self._complete(Request(messages, self.max_output, None, tools, may_call))
+        return await self._complete(Request.of(messages, self.max_output, None, tools, may_call))
 
-    async def _complete(self, request: Request) -> Completion:
+    async def _attempt(self, request: Request) -> tuple[tuple[Completion, str | None], Usage]:
+        """Make a request. Return the answer, the reason of a refusal, and the usage. Raises RejectedError and other AgentErrors."""
+
         async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
             try:
                 answer = await self.ask(client, request)
@@ -251,14 +240,18 @@ class ApiCore(ABC):
             cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
             return (Completion(text, usage, tuple(calls), redact_json(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
 
+        return await self.provider.call(send, request.at_most)
+
+    async def _complete(self, request: Request) -> Completion:
         replies = current_replies()
         key = key_of(self._cache_key(request)) if replies is not None else ""
         if replies is not None and (kept := replies.find(key)) is not None:
             completion, refusal, usage = _from_kept(kept)
         else:
             with model_call(self.name) as used:
-                (completion, refusal), usage = await self.provider.call(send, request.at_most)
+                (completion, refusal), usage = await self.dialect.send(request, self.body, self._attempt)
                 used(usage)
+            completion = completion._replace(dropped=self.dialect.dropped(request, self.body))
             if replies is not None:
                 replies.add(_to_keep(key, completion, refusal))
         if refusal is not None:
@@ -274,6 +267,10 @@ class ApiCore(ABC):
         prompt = [(message.role, message.text, message.call, message.raw) for message in request.messages]
         asked = [request.system, prompt, request.max_tokens, request.schema, [tuple(tool) for tool in request.tools], request.may_call]
         return [self.vendor.kind, address, self.model, options, *asked]
+
+    @abstractmethod
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return a request in the vendor's format."""
 
     @abstractmethod
     async def ask(self, client: Any, request: Request) -> ServerAnswer:
@@ -298,16 +295,17 @@ class ApiCore(ABC):
 
 
 def _to_keep(key: str, completion: Completion, refusal: str | None) -> KeptReply:
-    text, usage, calls, raw, thinking, cut = completion
+    text, usage, calls, raw, thinking, cut, dropped = completion
     used = {"input_tokens": usage.input_tokens, "cached_tokens": usage.cached_tokens, "output_tokens": usage.output_tokens}
     made = [KeptCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls]
-    return KeptReply(key=key, text=text, **used, calls=made, raw=raw if calls else None, thinking=thinking, cut=cut, refusal=refusal)
+    told = {"thinking": thinking, "cut": cut, "dropped": list(dropped), "refusal": refusal}
+    return KeptReply.model_validate({"key": key, "text": text, "calls": made, "raw": raw if calls else None} | used | told)
 
 
 def _from_kept(kept: KeptReply) -> tuple[Completion, str | None, Usage]:
     usage = Usage(kept.input_tokens, kept.cached_tokens, kept.output_tokens)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in kept.calls)
-    return Completion(kept.text, usage, calls, kept.raw, kept.thinking, kept.cut), kept.refusal, usage
+    return Completion(kept.text, usage, calls, kept.raw, kept.thinking, kept.cut, tuple(kept.dropped)), kept.refusal, usage
 
 
 def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | None:
@@ -317,12 +315,25 @@ def parse_usage(*, inputs: object, cached: object, output: object) -> Usage | No
     return Usage(inputs, min(cached, inputs) if isinstance(cached, int) and cached > 0 else 0, output)
 
 
-def parse_events(body: bytes, stream: bool) -> list[Any]:
-    """Return the JSON values of an answer's body: one, or with `stream` one per server-sent event.
+def _texts(part: object) -> Iterator[str]:
+    """Yield the texts in a part of an answer, which may contain parts itself."""
+    if isinstance(part, str):
+        yield part
+    for each in part if isinstance(part, list) else map(part.get, TEXTS) if isinstance(part, dict) else ():
+        yield from _texts(each)
+
+
+def is_stream(body: bytes) -> bool:
+    """Return whether an answer's body is a stream of server-sent events. Servers may ignore what was requested."""
+    return EVENTS.match(body) is not None
+
+
+def parse_events(body: bytes) -> list[Any]:
+    """Return the JSON values of an answer's body: one, or one per server-sent event, whichever the server chose.
 
     Raises ValueError for invalid JSON.
     """
-    if not stream:
+    if not is_stream(body):
         return [json.loads(body)]
     values = []
     for event in body.replace(b"\r\n", b"\n").split(b"\n\n"):

@@ -8,6 +8,8 @@ from typing import ClassVar
 from longspan.agents.base import AgentOptions, Danger
 from longspan.agents.models.api import ApiCore, ApiOptions
 from longspan.agents.models.chat import ChatAgent, ChatOptions
+from longspan.agents.models.server_checks import ServerChecks
+from longspan.simulator.contract.findings import Examination
 
 __all__ = ["ApiAgent"]
 
@@ -33,3 +35,9 @@ class ApiAgent(ChatAgent):
     def from_environment(cls, target: str, options: AgentOptions) -> Mapping[str, str]:
         """Return the model's address, if the environment sets it."""
         return cls.core_class.from_environment(options) if isinstance(options, ApiOptions) else {}
+
+    @classmethod
+    def examination(cls, target: str, options: AgentOptions) -> Examination:
+        """Return the checks of what the model's server supports."""
+        settings = options if isinstance(options, cls.Options) else cls.Options()
+        return ServerChecks(lambda: cls.core_class(target, settings), timestamps=settings.timestamps)

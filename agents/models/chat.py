@@ -252,7 +252,7 @@ class ChatAgent(BaseAgent):
         if size > self.context:
             raise AgentError(f"{self.core.name}: a prompt of {size:,} tokens is larger than the context of {self.context:,}")
         completion = await self.core.complete([ChatMessage("user", prompt)], schema=schema)
-        return Reply(completion.text, completion.usage)
+        return Reply(completion.text, completion.usage, completion.told)
 
     async def reset(self) -> None:
         self._forget()

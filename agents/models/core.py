@@ -91,7 +91,8 @@ class Completion(NamedTuple):
     """A core's answer and the tokens it used.
 
     `raw`: the answer in the vendor's format, if it calls tools. `thinking`: the model's thoughts, if separate from the answer. `cut`: why
-    the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`).
+    the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`). `dropped`:
+    the parts of the request that were left out because the server rejects them.
     """
 
     text: str
@@ -100,11 +101,13 @@ class Completion(NamedTuple):
     raw: Any = None
     thinking: str = ""
     cut: Cut = ""
+    dropped: Sequence[str] = ()
 
     @property
     def told(self) -> dict[str, Any]:
-        """The trace of its thinking, and of how it was cut."""
-        return trace_thinking(self.thinking) | ({"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {})
+        """The trace of its thinking, of how it was cut, and of what was dropped from the request."""
+        cut = {"cut": {"by": self.cut, "tokens": self.usage.output_tokens}} if self.cut else {}
+        return trace_thinking(self.thinking) | cut | ({"dropped": list(self.dropped)} if self.dropped else {})
 
 
 class ContextOverflowError(AgentError):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 from pydantic import Field, model_validator
 
-from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, merge_body, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, merge_body, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
+from longspan.agents.models.request import Request
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -73,7 +74,7 @@ class GoogleCore(ApiCore):
 
     async def ask(self, client: Client, request: Request) -> ServerAnswer:
         # Pass the raw body: the library's conversion of contents to its types and back takes longer than everything else.
-        options: Any = {"model": self.model, "contents": ".", "config": {"http_options": {"extra_body": self._body(request)}}}
+        options: Any = {"model": self.model, "contents": ".", "config": {"http_options": {"extra_body": self.body(request)}}}
         if self.options.stream:
             # Read it to the end first: Trio requires async generators to finish.
             events = [event async for event in await client.aio.models.generate_content_stream(**options)]
@@ -84,7 +85,7 @@ class GoogleCore(ApiCore):
             self._read(event, answer)
         return answer
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request) -> dict[str, Any]:
         settings: dict[str, Any] = {"maxOutputTokens": request.max_tokens}
         if self.options.temperature is not None:
             settings["temperature"] = self.options.temperature
@@ -98,6 +99,8 @@ class GoogleCore(ApiCore):
             settings["thinkingConfig"] = {"thinkingBudget": options.thinking_budget}
         if request.schema is not None:
             settings |= {"responseMimeType": "application/json", "responseJsonSchema": request.schema}
+        elif request.json_object:
+            settings["responseMimeType"] = "application/json"
         body: dict[str, Any] = {
             "contents": _contents(request.messages),
             "generationConfig": settings,
@@ -110,7 +113,7 @@ class GoogleCore(ApiCore):
             body["toolConfig"] = {"functionCallingConfig": {"mode": "AUTO" if request.may_call else "NONE"}}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
-        return merge_body(body, options.extra_body)
+        return request.trim(merge_body(body, options.extra_body))
 
     def _read(self, event: GenerateContentResponse, answer: ServerAnswer) -> None:
         """Add the contents of an answer or of a piece of one."""

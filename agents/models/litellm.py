@@ -16,12 +16,13 @@ from typing import Any, ClassVar, Final, final
 import trio
 
 from longspan.agents.base import AgentError, Danger, InputError, Usage
-from longspan.agents.models.api import ApiOptions, Request, ServerAnswer, dig_value
+from longspan.agents.models.api import ApiOptions, ServerAnswer, dig_value
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.openai import OpenAICore
 from longspan.agents.models.provider import NO_KEY, Vendor
+from longspan.agents.models.request import Request
 from longspan.agents.models.web import list_causes, status_error
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.keys import note_key
@@ -80,12 +81,15 @@ class LiteLLMCore(OpenAICore):
         self.window = self.window or (listed.get("max_input_tokens") if self.provider.official else None)
 
     async def ask(self, client: Any, request: Request) -> ServerAnswer:
-        options, stream = self.options, self.options.stream
-        given = {"extra_headers": dict(options.headers), "extra_body": dict(options.extra_body), "api_base": options.base_url}
+        options, fields = self.options, self.body(request)
+        stream = fields.pop("stream", False)
+        # LiteLLM checks the fields that it knows, and passes these on as they are.
+        extra = {name: fields.pop(name) for name in options.extra_body if name in fields}
+        given = {"extra_headers": dict(options.headers), "extra_body": extra, "api_base": options.base_url}
         if client != NO_KEY:
             given["api_key"] = client
         call = partial(
-            _complete, self.build_body(request) | {name: value for name, value in given.items() if value},
+            _complete, fields | {name: value for name, value in given.items() if value},
             model=self.model, stream=stream, timeout=options.timeout, num_retries=0, max_retries=0,
         )  # fmt: skip
         try:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from longspan.agents.base import InputError
-from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
+from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, is_stream, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
+from longspan.agents.models.request import Request
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.tokens import EncodingName
 
@@ -68,26 +69,24 @@ class OpenAICore(ApiCore):
         return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
 
     async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
-        stream = self.options.stream
+        fields = self.body(request)
+        stream = fields.pop("stream", False)
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(
-            model=self.model, messages=[], stream=stream, extra_body=merge_body(self.build_body(request), self.options.extra_body)
-        ) as response:
+        async with create(model=self.model, messages=[], stream=stream, extra_body=fields) as response:
             body = await response.read()
         answer = ServerAnswer()
-        for event in parse_events(body, stream):
-            self.read_event(event, answer, "delta" if stream else "message")
+        for event in parse_events(body):
+            self.read_event(event, answer, "delta" if is_stream(body) else "message")
         return answer
 
-    def build_body(self, request: Request) -> dict[str, Any]:
-        """Return a request's body without the model's name and the option `extra_body`."""
+    def body(self, request: Request) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "messages": system + [_message(message) for message in request.messages],
             # OpenAI's newer models reject the name that other servers use.
-            "max_completion_tokens" if self._is_openai else "max_tokens": request.max_tokens,
+            "max_completion_tokens" if self._is_openai != request.other_limit else "max_tokens": request.max_tokens,
         }
         options = self.options
         assert isinstance(options, self.Options)  # noqa: S101
@@ -97,8 +96,8 @@ class OpenAICore(ApiCore):
         body |= {name: value for name, value in sampling.items() if value is not None}
         if options.reasoning_effort is not None:
             body["reasoning_effort"] = options.reasoning_effort
-        if self.options.stream:
-            body["stream_options"] = {"include_usage": True}
+        if self.options.stream != request.other_stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         if request.tools:
             functions = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in request.tools]
             body["tools"] = [{"type": "function", "function": function} for function in functions]
@@ -107,7 +106,9 @@ class OpenAICore(ApiCore):
             strict = request.schema.get("additionalProperties") is False
             schema = {"name": "answer", "schema": request.schema, "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body
+        elif request.json_object:
+            body["response_format"] = {"type": "json_object"}
+        return request.trim(merge_body(body, options.extra_body))
 
     def read_event(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""
@@ -118,9 +119,10 @@ class OpenAICore(ApiCore):
             answer.usage = parse_usage(
                 inputs=dig_value(usage, "prompt_tokens"), cached=cached, output=dig_value(usage, "completion_tokens")
             )
-        if key == "delta" and not dig_value(event, "choices"):
+        choice = dig_value(event, "choices", 0)
+        if choice is None:
             return  # the piece with the usage
-        message, reason = dig_value(event, "choices", 0, key), dig_value(event, "choices", 0, "finish_reason")
+        message, reason = dig_value(choice, key), dig_value(choice, "finish_reason")
         answer.done |= key == "message" or reason is not None
         answer.truncated |= reason == "length"
         content, refusal = dig_value(message, "content"), dig_value(message, "refusal")
@@ -129,13 +131,14 @@ class OpenAICore(ApiCore):
         if refusal:
             answer.refuse("the model refused")
             answer.add(refusal)
-        answer.think(dig_value(message, "reasoning_content") or dig_value(message, "reasoning"))  # vLLM's and DeepSeek's name, OpenRouter's
+        # vLLM's and DeepSeek's name, and OpenRouter's.
+        answer.think(dig_value(message, "reasoning_content") or dig_value(message, "reasoning"))
         answer.called |= dig_value(message, "tool_calls", 0) is not None or dig_value(message, "function_call") is not None
         for call in (dig_value(message, "tool_calls") or ()) if key == "message" else ():
             answer.add_call(dig_value(call, "id"), dig_value(call, "function", "name"), dig_value(call, "function", "arguments"))
             answer.raw = {name: value for name, value in message.items() if value is not None}
-        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called)):
-            answer.add(content)
+        if content is not None or (key == "message" and not (answer.truncated or answer.refusal or answer.called or answer.thoughts)):
+            answer.add_content(content)
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:

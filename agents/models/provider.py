@@ -27,7 +27,7 @@ from longspan.simulator.subject.purse import current_purse, meter_call, note_use
 from longspan.simulator.subject.replies import current_replies
 from longspan.simulator.subject.shared_limits import SHARED_LIMITS
 
-__all__ = ["NO_KEY", "Provider", "ProviderOptions", "Vendor"]
+__all__ = ["NO_KEY", "Provider", "ProviderOptions", "Vendor", "run_table"]
 
 Value = TypeVar("Value")
 
@@ -162,12 +162,14 @@ class Provider:
             return await limiter.call(attempt, timeout=self._options.timeout, tokens=at_most.input_tokens + at_most.output_tokens)
         except AgentError as error:
             # Drop cause and context: a library's errors hold requests, and requests hold keys.
-            raise type(error)(redact(f"{self.name}: {error}")) from None
+            named = type(error)(redact(f"{self.name}: {error}"))
+            vars(named).update(vars(error))
+            raise named from None
 
     def _limiter(self) -> Limiter:
         """Return the limiter of this Trio run. Another run could not use its times."""
         options = self._options
-        limiters: dict[tuple[str, str], Limiter] = _run_table(_limiters)
+        limiters: dict[tuple[str, str], Limiter] = run_table(_limiters)
         key = (self._vendor.kind, self.url or self.name.split("/")[1])
         if key not in limiters:
             at_once, shared = process_share(options.at_once or DEFAULT_AT_ONCE), SHARED_LIMITS.get()
@@ -177,7 +179,7 @@ class Provider:
 
     def _client(self) -> Any:
         """Return the library's client of this Trio run. Creating one takes longer than a request, and it keeps connections open."""
-        clients = _run_table(_clients)
+        clients = run_table(_clients)
         headers = self._options.headers
         key = (self._vendor.kind, self.url, self._key, *sorted(headers.items()))
         if key not in clients:
@@ -196,7 +198,7 @@ async def _close_with_run(http: Any) -> None:
             await http.aclose()
 
 
-def _run_table(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]:
+def run_table(variable: trio.lowlevel.RunVar[dict[Any, Any]]) -> dict[Any, Any]:
     """Return a dictionary that starts empty with each Trio run."""
     try:
         return variable.get()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import httpx2
 
 __all__ = [
+    "RejectedError",
     "check_header",
     "check_url",
     "http_client",
@@ -48,6 +49,12 @@ OVERLOADED: Final = (429, 503, 529)
 
 RETRYABLE: Final = (408, 409, 425)
 """Statuses of requests that may succeed if repeated."""
+
+REJECTED: Final = (400, 404, 415, 422, 501)
+"""Statuses of requests with a field or a value that the provider does not accept."""
+
+ECHOES: Final = ("body", "input", "messages", "prompt", "request")
+"""Fields of errors that repeat the request."""
 
 PROMPT_TOO_LONG: Final = re.compile(
     r"context[ _](length|window|size)|prompt is too long|maximum context|input token count .{0,80}exceed|input is too long", re.IGNORECASE
@@ -78,6 +85,14 @@ FRAMING: Final = frozenset(
 
 SECRET: Final = re.compile("auth|key|token|secret|cookie|passw|credential|session", re.IGNORECASE)
 """Names of headers that could hold a secret."""
+
+
+class RejectedError(AgentError):
+    """The provider rejected the form of a request. `parameter` is what its error gives as the reason, and `text` all that it says."""
+
+    status = 0
+    parameter = ""
+    text = ""
 
 
 class _FilteredError(AgentError):
@@ -191,14 +206,40 @@ def status_error(status: int, headers: Mapping[str, str], body: bytes) -> Except
         return TransientError(f"failed ({details})", retry_after=wait)
     if status >= 400 and PROMPT_TOO_LONG.search(f"{code} {message}"):
         return ContextOverflowError(f"the prompt is too long ({details})")
+    if status in REJECTED:
+        return _rejection(status, details, body)
     if status >= 500:
         return TransientError(f"failed ({details})", overload=True, retry_after=wait)
     if status in (401, 403):
         return AgentError(f"rejected the key ({details})")
     if status < 400:
         return AgentError(f"answered with status {details} instead of 200: check base_url")
-    hint = "; some models do not accept one: leave it out, or set temperature=none" if "temperature" in message else ""
-    return AgentError(f"rejected the request ({details}){hint}")
+    return AgentError(f"rejected the request ({details})")
+
+
+def _rejection(status: int, details: str, body: bytes) -> RejectedError:
+    error = RejectedError(f"rejected the request ({details})")
+    error.status = status
+    try:
+        found = list(_strings(json.loads(body)))
+    except (ValueError, RecursionError):
+        found = [("", body.decode("utf-8", "replace"))]
+    error.parameter = " ".join(text for name, text in found if name in ("param", "loc"))[:MAX_MESSAGE]
+    error.text = " ".join(text for _, text in found)[:MAX_MESSAGE]
+    return error
+
+
+def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the strings in an error's JSON, each with its field's name, except what repeats the request."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in ECHOES:
+                yield from _strings(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each, name)
 
 
 def refusal_in(error: Exception) -> str | None:
@@ -207,7 +248,13 @@ def refusal_in(error: Exception) -> str | None:
 
 
 def stream_error(error: Any) -> Exception:
-    """Return the error for an error event in the middle of an answer."""
+    """Return the error for an error event in the middle of an answer, or instead of an answer."""
+    inner = error.get("error") if isinstance(error, dict) else None
+    status = inner.get("code") if isinstance(inner, dict) else None
+    if isinstance(status, int) and 400 <= status < 600:  # a gateway's answer with the provider's status
+        if status in REJECTED:
+            note_free()
+        return status_error(status, {}, json.dumps(error).encode())
     code, message = _error_fields(error)
     if FILTERED.search(f"{code} {message}"):
         return _FilteredError(f"refused to answer ({code}: {message})")
@@ -233,7 +280,8 @@ def _error_fields(error: Any) -> tuple[str, str]:
     if not isinstance(error, dict):
         return "", ""
     codes = [_line(error.get(name)) for name in ("code", "type", "status")]
-    return next(filter(None, codes), ""), _line(error.get("message") or error.get("detail"))
+    message = error.get("message") or error.get("detail")
+    return next(filter(None, codes), ""), _line(message if isinstance(message, str) else " ".join(text for _, text in _strings(message)))
 
 
 def _line(value: object) -> str:

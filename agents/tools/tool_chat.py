@@ -13,7 +13,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 from longspan.agents.base import AgentError, Message, Tokens, Usage
 from longspan.agents.models.chat import MARGIN, MIN_ROOM, ChatAgent, ChatOptions, FittedMessage, cut_middle
 from longspan.agents.models.core import ChatMessage, RefusalError, ToolCall, ToolCore, clean_unicode
-from longspan.agents.models.thinking import trace_thinking
 from longspan.agents.outside.counts import sum_of
 from longspan.agents.tools.memories import Memories, cut_for_trace
 from longspan.agents.tools.toolbox import Toolbox, ToolResult
@@ -146,7 +145,7 @@ class ToolChat(ChatAgent):
             for place, call in enumerate(completion.calls):
                 room = self._room(fitted, after) // (len(completion.calls) - place)
                 after.append(ChatMessage("tool", await self._result(turn, call, place, room, use), call))
-        shown |= trace_thinking(completion.thinking)
+        shown |= completion.told
         return completion.text
 
     async def _result(self, turn: str, call: ToolCall, place: int, room: int, use: ToolUse) -> str:

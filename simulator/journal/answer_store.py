@@ -21,7 +21,8 @@ __all__ = ["AnswerStore", "StoredAnswer"]
 class StoredAnswer(BaseModel):
     """A model's answer to a query, with its cost.
 
-    `key` identifies the query and the model together, `about` the query alone. `answer` is None if the reply could not be parsed.
+    `key` identifies the query and the model together, `about` the query alone. `answer` is None if the reply could not be parsed. `dropped`
+    lists what the model's server rejected in the request.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,6 +34,7 @@ class StoredAnswer(BaseModel):
     why: str = ""
     usage: dict[str, int] | None = None
     cost_usd: dict[str, float | None] | None = None
+    dropped: list[str] = []
 
 
 @final

@@ -262,6 +262,8 @@ class Result(_Frozen):
 
     `faults`: errors of scenarios' code that left all grades intact, in sentences.
 
+    `dropped`: what was left out of requests because a server rejects it, by role: agent, answerer or judge.
+
     `leaks`: whether the questions about a history were asked one after another, so that one may reveal another's answer. `unchecked`:
     whether the memory was played without its checks. `twins`, `lesions` and `control` are the effects of experiments, None without any;
     they do not affect the score.
@@ -302,6 +304,7 @@ class Result(_Frozen):
     data_changes: list[str] = []
     faults: list[str] = []
     refused: int = 0
+    dropped: dict[str, list[str]] = {}
     leaks: bool = False
     unchecked: bool = False
     twins: Effect | None = None

@@ -50,7 +50,7 @@ class KeptReply(BaseModel):
     """A cached reply of a model, with its token usage.
 
     `raw` is the reply in the vendor's format, if it calls tools. `refusal` is the reason why the model refused, and `cut` the reason why
-    the reply ends early.
+    the reply ends early. `dropped` lists what the server rejected in the request.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,6 +64,7 @@ class KeptReply(BaseModel):
     raw: Any = None
     thinking: str = ""
     cut: Literal["", "max_tokens", "repetition"] = ""
+    dropped: list[str] = []
     refusal: str | None = None
 
 

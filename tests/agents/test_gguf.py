@@ -365,6 +365,18 @@ def test_a_prompt_that_is_too_long_is_an_overflow(core: Cores) -> None:
         ask(core(), messages_from("much too long " * 1000))
 
 
+def test_the_window_follows_from_the_context_up_to_what_the_file_was_trained_for(model: Models, tmp_path: Path) -> None:
+    from tests.tiny_gguf import TINY, write_model
+
+    path = write_model(tmp_path / "longer.gguf", TINY._replace(context=32_768))
+    sizes = {context: GgufAgent(str(path), GgufAgent.Options(threads=1, context=context)).core.window for context in (None, 4_000, 8_000)}
+    assert sizes[None] == sizes[4_000] < 8_000 + 256 <= (sizes[8_000] or 0)
+    with pytest.raises(InputError, match=r"are more than the model's 32,\d+: set context=32\d+ or less"):
+        GgufAgent(str(path), GgufAgent.Options(threads=1, context=40_000))
+    with pytest.raises(InputError, match=r"are more than the model's 8,\d+: set context=8\d+ or less"):
+        agent(model(), n_ctx=None, context=8_192)
+
+
 def test_a_conversation_larger_than_the_window_drops_blocks(model: Models) -> None:
     long = agent(model(), n_ctx=1536)
 

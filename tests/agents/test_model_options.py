@@ -180,6 +180,16 @@ def test_a_run_keeps_the_address_that_it_was_begun_with(server: Server, tmp_path
 # Thinking.
 
 
+TAGS = [
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+]
+FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
+
+
 @pytest.mark.parametrize(
     ("text", "reply", "thinking"),
     [
@@ -191,13 +201,28 @@ def test_a_run_keeps_the_address_that_it_was_begun_with(server: Server, tmp_path
         ("<think>a</think>It is <think>b</think>blue.", "It is blue.", "a\nb"),
         ("Write <think> before it.", "Write <think> before it.", ""),
         ("<think>a<think>b</think>c", "c", "a<think>b"),
+        *((f"{opened}Hm. Sky?{closed}\nBlue.", "Blue.", "Hm. Sky?") for opened, closed in TAGS),
+        *((f"{opened}Hm. Sky", "", "Hm. Sky") for opened, _ in TAGS),
+        ("Say [think] or <reason>.", "Say [think] or <reason>.", ""),
+        (f"<|channel|>analysis<|message|>Hm. Sky?{FINAL}Blue.<|return|>", "Blue.", "Hm. Sky?"),
+        (f"analysis<|message|>Hm. Sky?{FINAL}Blue.", "Blue.", "Hm. Sky?"),
+        (f"Hm. Sky?{FINAL}Blue.", "Blue.", "Hm. Sky?"),
+        ("<|channel|>analysis<|message|>Hm. Sky", "", "Hm. Sky"),
+        ("<|channel|>final<|message|>Blue.", "Blue.", ""),
+        (f"<|channel|>commentary to=functions.look <|constrain|>json<|message|>{{}}<|call|>{FINAL}Blue.", "Blue.", "{}"),
+        ('<|channel|>final <|constrain|>JSON<|message|>{"a": 1}', '{"a": 1}', ""),
+        ("analysisHm. Sky?assistantfinalBlue.", "Blue.", "Hm. Sky?"),
+        ("analysis of the sky", "analysis of the sky", ""),
     ],
 )
 def test_thinking_is_split_from_the_reply(text: str, reply: str, thinking: str) -> None:
     assert split_thinking(text) == (reply, thinking)
 
 
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "<think></think>", "a<think>", "<think></think>a<think>"])
+MARKS = ["<|start|>a<|channel|>", "<|channel|>analysis<|message|>", "<|message|>", "<|channel|><|message|><|end|>", "analysis", "[THINK]"]
+
+
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "<think></think>", "a<think>", "<think></think>a<think>", *MARKS])
 def test_splitting_takes_linear_time(piece: str) -> None:
     assert growth(lambda size: split_thinking(piece * size), 20_000) < 30
 

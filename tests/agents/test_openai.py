@@ -140,6 +140,37 @@ def test_a_server_that_answers_a_stream_with_one_piece_is_an_error(server: Serve
         complete(core(base_url=server.base_url("openai"), stream=True))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": "Blue"}, {"type": "text", "text": "."}, {"type": "image_url", "image_url": {"url": "a"}}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Blue."}],
+        [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, {"type": "output_text", "text": {"value": "Blue."}}],
+        ["Blue", "."],
+        [{"text": "Blue."}],
+    ],
+)
+def test_content_may_be_a_list_of_parts(server: Server, content: Any, stream: bool) -> None:
+    server.script([Say("", shape=lambda _: content)])
+    assert complete(core(base_url=server.base_url("openai"), stream=stream)) == "Blue."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_is_read_in_the_form_that_the_server_chose(server: Server, stream: bool) -> None:
+    whole = {"choices": [{"index": 0, "message": {"content": "Blue."}, "delta": {"content": ""}, "finish_reason": "stop"}]}
+    pieces = [{"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": "stop"}]} for piece in ("Bl", "ue.")]
+    body = json.dumps(whole) if stream else "".join(f": wait\n\ndata: {json.dumps(piece)}\n\n" for piece in pieces)
+    server.script([Raw(body.encode())])
+    assert complete(core(base_url=server.base_url("openai"), stream=stream)) == "Blue."
+
+
+def test_thoughts_without_an_answer_are_an_empty_answer(server: Server) -> None:
+    answer = {"choices": [{"index": 0, "message": {"content": None, "reasoning": "Hm."}, "finish_reason": "stop"}]}
+    server.script([Raw(json.dumps(answer).encode())])
+    assert complete(core(base_url=server.base_url("openai"))) == ""
+
+
 def test_null_instead_of_text_is_an_error(server: Server) -> None:
     server.always = Say(None)
     with pytest.raises(AgentError, match="expected text, got NoneType"):

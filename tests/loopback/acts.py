@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,13 @@ __all__ = ["Act", "Cut", "Hang", "Raw", "Say", "Status", "Use"]
 
 @dataclass(frozen=True)
 class Say:
-    """Answer with `text`. `ends` is the vendor's finish reason. `usage`: whether the answer reports it."""
+    """Answer with `text`. `ends` is the vendor's finish reason. `usage`: whether the answer reports it. `shape` makes the content from the
+    text: marked text, or parts."""
 
     text: str | None = "OK."
     ends: str | None = ""
     usage: bool = True
+    shape: Callable[[str], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Api:
 class OpenAI(Api):
     kind = "openai"
     ends = "stop"
-    path = re.compile(r"/v1/chat/completions")
+    path = re.compile(r"(/[\w.-]+)*/chat/completions")
 
     def blocks(self, body: dict[str, Any]) -> list[Block]:
         return [Block(message["role"], message.get("content") or "") for message in body["messages"]]
@@ -80,14 +80,14 @@ class OpenAI(Api):
         choice = {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": made}, "finish_reason": "tool_calls"}
         return self.answer(None, None, used) | {"choices": [choice]}
 
-    def answer(self, text: str | None, ends: str | None, used: Used | None) -> dict[str, Any]:
+    def answer(self, text: Any, ends: str | None, used: Used | None) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None}
         choice = {"index": 0, "message": message, "finish_reason": ends}
         return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": self._usage(used)}
 
-    def events(self, text: str, ends: str | None, used: Used | None) -> Iterator[str]:
+    def events(self, text: Any, ends: str | None, used: Used | None) -> Iterator[str]:
         head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        for piece in pieces(text):
+        for piece in pieces(text) if isinstance(text, str) else [[part] for part in text]:
             yield data(head | {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
         yield data(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": ends}]})
         if used is not None:

@@ -16,6 +16,7 @@ from longspan.simulator.base.tokens import Tokenizer
 from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status, Use
 from tests.loopback.apis import APIS, Api, Block, Used
 from tests.loopback.caching import Cache
+from tests.loopback.quirks import Quirks
 
 __all__ = ["Asked", "Server"]
 
@@ -45,12 +46,14 @@ class Server:
     """Answers after `latency` seconds with the result of `reply` for the last message: a text, or another reaction.
 
     `window`: the maximum tokens of a prompt. `weight`: its tokens per token of ours. `acts` are reactions to the next requests, one
-    each. `always` replaces plain answers, and so does `decide`, which is given the prompt's blocks.
+    each. `quirks`: what it rejects, and the form of its answers. `always` replaces plain answers, and so does `decide`, which is given the
+    prompt's blocks.
     """
 
     def __init__(
         self,
         *,
+        quirks: Quirks | None = None,
         latency: float = 0.0,
         reply: Callable[[str], str | Act] = lambda text: "OK.",
         window: int | None = None,
@@ -59,6 +62,7 @@ class Server:
         decide: Callable[[list[Block]], Act] | None = None,
     ) -> None:
         self.latency, self.reply, self.window, self.weight = latency, reply, window, weight
+        self.quirks = quirks or Quirks()
         self.acts: deque[Act] = deque()
         self.always: Act | None = None
         self.decide = decide
@@ -121,7 +125,7 @@ class Server:
     def act(self, api: Api, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[Act, Used]:
         """Return the reaction to a request, and its usage."""
         with self._lock:
-            planned = self.acts.popleft() if self.acts else self.always
+            planned = self.quirks.reject(body) or (self.acts.popleft() if self.acts else self.always)
             blocks = api.blocks(body)
             sizes = [self._size(block.text) for block in blocks]
             act = planned or (self.decide(blocks) if self.decide else self._plain(api, sum(sizes), blocks[-1].text))
@@ -136,7 +140,7 @@ class Server:
             status, code, message = api.overflow(prompt, self.window)
             return Status(status, message, code)
         reaction = self.reply(last)
-        return Say(reaction) if isinstance(reaction, str) else reaction
+        return Say(reaction, shape=self.quirks.shape) if isinstance(reaction, str) else reaction
 
     def _size(self, text: str) -> int:
         if text not in self._sizes:
@@ -180,12 +184,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _do(self, act: Act, api: Api, used: Used, stream: bool) -> None:
         match act:
-            case Say(text, ends, usage):
+            case Say(text, ends, usage, shape):
                 reason = api.ends if ends == "" else ends
+                content = text if shape is None else shape(text or "")
                 if stream:
-                    self._stream(api.events(text or "", reason, used if usage else None))
+                    self._stream(api.events(content or "", reason, used if usage else None))
                 else:
-                    self._send(200, json.dumps(api.answer(text, reason, used if usage else None)).encode())
+                    self._send(200, json.dumps(api.answer(content, reason, used if usage else None)).encode())
             case Use(calls):
                 self._send(200, json.dumps(api.use(calls, used)).encode())
             case Status(status, message, code, headers):

@@ -407,7 +407,7 @@ class OpenAIEmbedder:
 
         create: Any = client.embeddings.with_streaming_response.create
         async with create(model=self._model, input=list(texts), encoding_format="float") as response:
-            (answer,) = parse_events(await response.read(), stream=False)
+            (answer,) = parse_events(await response.read())
         usage = parse_usage(inputs=dig_value(answer, "usage", "prompt_tokens"), cached=0, output=0) or Usage(sum(map(len, texts)) // 4)
         note_used(usage)  # before parsing the vectors, which may fail
         data = dig_value(answer, "data")

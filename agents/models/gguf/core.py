@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from longspan.agents.base import AgentError, Danger, InputError, Usage
+from longspan.agents.models.chat import MARGIN, ChatOptions
 from longspan.agents.models.core import ChatMessage, Completion, ContextOverflowError
 from longspan.agents.models.gguf.chat_prompts import Prompts
-from longspan.agents.models.gguf.model import Model, Sampling, Settings, Stop
+from longspan.agents.models.gguf.model import DEFAULT_WINDOW, Model, Sampling, Settings, Stop
 from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.trial import try_out
 from longspan.agents.models.thinking import split_thinking
@@ -150,8 +151,10 @@ def _model_key(target: str, options: GgufOptions) -> _ModelKey:
     if magic != MAGIC:
         raise InputError(f"{path} is not a GGUF file: it does not start with {MAGIC.decode()}")
     changed = (status.st_mtime_ns, status.st_size)
+    needed = options.context + options.max_tokens + MARGIN if isinstance(options, ChatOptions) and options.context else 0
     settings = Settings(
         window=options.n_ctx,
+        room=needed if needed > DEFAULT_WINDOW else 0,  # smaller contexts share one loaded model
         gpu_layers=options.gpu_layers,
         split=options.tensor_split,
         threads=options.threads,

@@ -27,7 +27,7 @@ from longspan.agents.models.gguf.repetition import Repetition
 from longspan.agents.models.gguf.vocabulary import Vocabulary
 from longspan.simulator.base.terminal import complain
 
-__all__ = ["Generation", "Model", "Sampling", "Settings", "Stop"]
+__all__ = ["DEFAULT_WINDOW", "Generation", "Model", "Sampling", "Settings", "Stop"]
 
 DEFAULT_WINDOW: Final = 8192
 """The default tokens of a conversation. Models are trained on more, but a cache of that size may not fit into memory."""
@@ -65,12 +65,14 @@ GREEDY: Final = Sampling()
 class Settings(NamedTuple):
     """How a model is loaded and computed. None leaves a setting to llama.cpp or `Model`.
 
-    `window`: tokens for each of at most `contexts` conversations. `gpu_layers`: layers computed on the GPU, -1 for all. `split`: the share
-    of each of several GPUs. `batch`: tokens passed to llama.cpp together. `ubatch`: how many of these it computes together. `flash`:
-    whether to use flash attention. `cache`: the types of keys and values in the cache.
+    `window`: tokens for each of at most `contexts` conversations. Without it, a model takes `room` if that is more than its default and no
+    more than its training. `gpu_layers`: layers computed on the GPU, -1 for all. `split`: the share of each of several GPUs. `batch`:
+    tokens passed to llama.cpp together. `ubatch`: how many of these it computes together. `flash`: whether to use flash attention. `cache`:
+    the types of keys and values in the cache.
     """
 
     window: int | None = None
+    room: int = 0
     gpu_layers: int = 0
     split: tuple[float, ...] | None = None
     threads: int | None = None
@@ -183,7 +185,7 @@ class Model:
         if llama.llama_model_has_encoder(self._model) or not llama.llama_model_has_decoder(self._model):
             raise InputError("it does not generate text, as chat models do")
         self.trained = read_context(self._model)
-        self.window = settings.window or min(DEFAULT_WINDOW, self.trained)
+        self.window = settings.window or min(max(DEFAULT_WINDOW, settings.room), self.trained)
         if self.window > self.trained:
             raise InputError(f"n_ctx={self.window} is more than the {self.trained:,} tokens that the model was trained on")
         self.vocabulary = Vocabulary(self._model)

@@ -38,7 +38,8 @@ class GgufOptions(CoreOptions):
     """How llama.cpp loads and asks a model from a GGUF file."""
 
     n_ctx: Tokens | None = None
-    """Tokens that the model takes, prompt and answer together. Default: 8,192, or the length it was trained on, if that is less."""
+    """Tokens that the model takes, prompt and answer together. Default: what `context` needs, at least 8,192, and at most the length that
+    the model was trained on."""
     gpu_layers: int = Field(default=0, ge=-1, le=10_000)
     """Layers that the GPU computes; -1: all."""
     tensor_split: Annotated[tuple[float, ...] | None, BeforeValidator(_split)] = None

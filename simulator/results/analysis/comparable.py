@@ -142,6 +142,7 @@ def describe_differences(runs: Sequence[GradedRun]) -> list[str]:
         ("the judge", lambda run: run.manifest.judge or "none"),
         ("the tokenizer", lambda run: run.manifest.tokenizer),
         ("the agents' option timestamps", _timestamps),
+        ("what servers rejected in requests", lambda run: _describe_dropped(run.result.dropped)),
         ("the number of tests per scenario", lambda run: str(run.manifest.suite.tests)),
         (DEFINITIONS, lambda run: (run.manifest.definitions_sha256 or "none")[:12]),
         ("the filler", _filler),
@@ -231,6 +232,10 @@ def _version(run: GradedRun) -> str | None:
 
 def _filler(run: GradedRun) -> str:
     return f"{(run.manifest.filler_sha256 or 'built in')[:12]}, {run.manifest.filler_size:,} tokens at most"
+
+
+def _describe_dropped(dropped: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{', '.join(names)} ({role})" for role, names in dropped.items()) or "nothing"
 
 
 def _timestamps(run: GradedRun) -> str:

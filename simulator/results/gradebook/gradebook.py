@@ -201,6 +201,7 @@ class Gradebook:
             judge_costs(run),
             read_totals(run.path, run.owner()),
             partial(self.grade, answers=answers),
+            [entry.get("dropped") for entry in AnswerStore.of(run).entries()],
         )
         by_scenario, transcripts = graded.by_scenario, graded.own
         counted = {name: group for name, tests in by_scenario.items() if (group := [test for test in tests if test.counts])}

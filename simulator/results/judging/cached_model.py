@@ -16,7 +16,7 @@ from longspan.simulator.base.gather import gather
 from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.contract.agent import CompletionModel
 from longspan.simulator.contract.graded_record import readable_part
-from longspan.simulator.contract.messages import Message
+from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.contract.queries import Answered, Query
 from longspan.simulator.journal.answer_store import AnswerStore, StoredAnswer
 from longspan.simulator.subject.ledger import Ledger, check_priced, models_of
@@ -25,6 +25,9 @@ from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.suite.agent_spec import AgentSpec, class_of, make_agent, resolve_spec
 
 __all__ = ["CachedModel", "check_model", "object_in"]
+
+NO_JSON: Final = 'name another judge, or add extra_body={"response_format":{"type":"json_object"}} to its spec'
+"""Advice if a judge does not answer with JSON, because its server ignores schemas."""
 
 _NO_TIME: Final = datetime(2000, 1, 1)
 """A placeholder for the message's time. Prompts do not contain it."""
@@ -103,8 +106,9 @@ class CachedModel:
         except Exception as error:
             return StoredAnswer(**common, answer=None, why=f"the judge failed: {one_line(error)}")
         answer = {"text": readable_part(reply.text)} if query.answer.free else object_in(reply.text)
-        why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}"
-        return StoredAnswer(**common, answer=answer, why=why, usage=asdict(reply.usage) if reply.usage else None, cost_usd=costs)
+        why = "" if answer is not None else f"the judge's answer has no JSON object: {reply.text!r:.100}; {NO_JSON}"
+        paid = {"usage": asdict(reply.usage) if reply.usage else None, "cost_usd": costs}
+        return StoredAnswer(**common, answer=answer, why=why, dropped=_dropped(reply), **paid)
 
 
 def check_model(spec: str, max_cost: float = inf, *, role: Literal["judge", "writer"] = "judge") -> None:
@@ -127,6 +131,12 @@ def _at_temperature_0(spec: AgentSpec) -> AgentSpec:
     if "temperature" in spec.options:
         return spec
     return spec.with_options({"temperature": "0"})
+
+
+def _dropped(reply: Reply) -> list[str]:
+    """Return what was left out of a request because the server rejects it. A user's model may have any trace."""
+    dropped = (reply.trace or {}).get("dropped")
+    return list(map(str, dropped)) if isinstance(dropped, list) else []
 
 
 def object_in(text: str) -> dict[str, Any] | None:

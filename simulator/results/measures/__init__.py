@@ -28,6 +28,7 @@ from longspan.simulator.results.measures.own_figures import OwnFigures
 from longspan.simulator.results.measures.prompt_sizes import Shown
 from longspan.simulator.results.measures.reach import Reach
 from longspan.simulator.results.measures.refusals import Refusals
+from longspan.simulator.results.measures.rejected_fields import RejectedFields
 from longspan.simulator.results.measures.skills import Skills
 from longspan.simulator.results.measures.stages import Stages
 from longspan.simulator.results.measures.stuck import Stuck
@@ -44,6 +45,7 @@ MEASURES: Final[Sequence[type[Measure]]] = (
     Stuck,
     InnerCalls,
     CutAnswers,
+    RejectedFields,
     Leaks,
     Unchecked,
     Stages,

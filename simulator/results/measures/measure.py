@@ -35,6 +35,7 @@ class GradedTests(NamedTuple):
 
     `transcripts` has the conversations and experiments that have begun. `models` lists the judge's usage as (part, usage, cost in dollars).
     `spending` is the cost of the run so far, None if nothing was paid for. `grade` returns the grade of a test in a conversation.
+    `dropped_by_judge` lists what the judge's server rejected, by answer.
     """
 
     manifest: Manifest
@@ -44,6 +45,7 @@ class GradedTests(NamedTuple):
     models: Sequence[tuple[str, dict[str, int], float | None]]
     spending: SpendingTotals | None
     grade: Callable[[str, PlayedTest], Grade]
+    dropped_by_judge: Sequence[object]
 
     @property
     def own(self) -> list[Transcript]:
