@@ -82,6 +82,7 @@ ADAPTATIONS: Final = (
     _leave_out("temperature", "generationConfig.temperature"),
     _adapt("json_schema", FORMAT, lambda request: request.write_schema(json_object=True)),
     _adapt("response_format", FORMAT, lambda request: request.write_schema(json_object=False)),
+    _adapt("empty messages", r"\bempty\b|must have (either )?content|content (is|must be) (required|a string)", Request.fill_empty),
     _adapt("system role", r"\bsystem|\broles?\b|developer (instruction|message)", Request.merge_system),
 )
 """All adaptations, in the order in which they are tried. Those that change least come first."""
@@ -127,7 +128,7 @@ class Dialect:
         except RejectedError as error:
             first = error
         else:
-            self._settled.add(_fields(form(request.brief)))
+            self._settled.add(_fields(request, form))
             return value
         async with self._lock():
             trials = self._trials(request, form, learned, first)
@@ -154,7 +155,7 @@ class Dialect:
         while (each := _find_named(error, _remaining(tried, request, form))) is not None:
             tried = (*tried, each)
             error = yield tried
-        fields = _fields(form(request.brief))
+        fields = _fields(request, form)
         if _names_nothing(error) and fields not in self._settled:
             for guess in _guess(_remaining(tried, request, form)):
                 yield (*tried, *guess)
@@ -188,9 +189,11 @@ def _remaining(applied: Sequence[Adaptation], request: Request, form: Form) -> l
     return [each for each in ADAPTATIONS if each not in applied and form(each.change(request)) != body]
 
 
-def _fields(body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of a body's fields, and of the fields inside them."""
-    return frozenset(name for value in (body, *body.values()) if isinstance(value, Mapping) for name in value)
+def _fields(request: Request, form: Form) -> frozenset[str]:
+    """Return the names of a body's fields, and of the fields inside them. A system message counts as one."""
+    body = form(request.brief)
+    names = frozenset(name for value in (body, *body.values()) if isinstance(value, Mapping) for name in value)
+    return names | {"system"} if request.system else names
 
 
 def _find_named(error: RejectedError, adaptations: Sequence[Adaptation]) -> Adaptation | None:

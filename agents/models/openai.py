@@ -120,7 +120,7 @@ class OpenAICore(ApiCore):
                 inputs=dig_value(usage, "prompt_tokens"), cached=cached, output=dig_value(usage, "completion_tokens")
             )
         choice = dig_value(event, "choices", 0)
-        if choice is None:
+        if choice is None and key == "delta":
             return  # the piece with the usage
         message, reason = dig_value(choice, key), dig_value(choice, "finish_reason")
         answer.done |= key == "message" or reason is not None

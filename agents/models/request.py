@@ -15,6 +15,8 @@ __all__ = ["Request"]
 ROLE_TOKENS: Final = 8
 """The maximum tokens that a provider adds to each message."""
 
+NO_TEXT: Final = "(empty)"
+
 JSON_RULE: Final = "Answer with a JSON object and nothing else. It must match this JSON schema:"
 
 
@@ -62,8 +64,9 @@ class Request:
 
     @property
     def brief(self) -> Request:
-        """This request with its last message alone, which is enough to see what an adaptation changes."""
-        return replace(self, messages=self.messages[-1:])
+        """This request with only an empty message and the last one, which is enough to see what an adaptation changes."""
+        empty = [message for message in self.messages[:-1] if _is_empty(message)][:1]
+        return replace(self, messages=[*empty, *self.messages[-1:]])
 
     def without(self, *fields: str) -> Request:
         """Return this request without some fields of its body."""
@@ -77,6 +80,10 @@ class Request:
         first = self.messages[at]
         merged = first._replace(text=f"{self.system}\n\n{first.text}")
         return replace(self, system="", messages=[*self.messages[:at], merged, *self.messages[at + 1 :]])
+
+    def fill_empty(self) -> Request:
+        """Return this request with a placeholder for the text of empty messages."""
+        return replace(self, messages=[each._replace(text=NO_TEXT) if _is_empty(each) else each for each in self.messages])
 
     def swap_limit(self) -> Request:
         """Return this request with the other name of the maximum tokens."""
@@ -99,6 +106,10 @@ class Request:
         for path in self.left_out:
             body = _remove(body, path.split("."))
         return body
+
+
+def _is_empty(message: ChatMessage) -> bool:
+    return message.raw is None and not message.text.strip()
 
 
 def _remove(body: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:

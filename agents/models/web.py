@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import partial
+from http import HTTPStatus
 from ipaddress import ip_address
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -52,6 +53,12 @@ RETRYABLE: Final = (408, 409, 425)
 
 REJECTED: Final = (400, 404, 415, 422, 501)
 """Statuses of requests with a field or a value that the provider does not accept."""
+
+REJECTION: Final = re.compile(r"invalid_request|bad_?request|unsupported|UnsupportedParams", re.IGNORECASE)
+"""Codes of the same in an answer with status 200."""
+
+UNSUPPORTED: Final = re.compile(r"not support|unsupported|unknown (field|parameter)|unrecognized|not permitted", re.IGNORECASE)
+"""Phrases for the same in an error of the server, such as a failure of its chat template."""
 
 ECHOES: Final = ("body", "input", "messages", "prompt", "request")
 """Fields of errors that repeat the request."""
@@ -206,7 +213,7 @@ def status_error(status: int, headers: Mapping[str, str], body: bytes) -> Except
         return TransientError(f"failed ({details})", retry_after=wait)
     if status >= 400 and PROMPT_TOO_LONG.search(f"{code} {message}"):
         return ContextOverflowError(f"the prompt is too long ({details})")
-    if status in REJECTED:
+    if status in REJECTED or (status == HTTPStatus.INTERNAL_SERVER_ERROR and UNSUPPORTED.search(message)):
         return _rejection(status, details, body)
     if status >= 500:
         return TransientError(f"failed ({details})", overload=True, retry_after=wait)
@@ -249,13 +256,12 @@ def refusal_in(error: Exception) -> str | None:
 
 def stream_error(error: Any) -> Exception:
     """Return the error for an error event in the middle of an answer, or instead of an answer."""
-    inner = error.get("error") if isinstance(error, dict) else None
-    status = inner.get("code") if isinstance(inner, dict) else None
-    if isinstance(status, int) and 400 <= status < 600:  # a gateway's answer with the provider's status
+    code, message = _error_fields(error)
+    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 400 if REJECTION.search(code) else 0
+    if status:  # a gateway's answer with the provider's status
         if status in REJECTED:
             note_free()
         return status_error(status, {}, json.dumps(error).encode())
-    code, message = _error_fields(error)
     if FILTERED.search(f"{code} {message}"):
         return _FilteredError(f"refused to answer ({code}: {message})")
     overload = re.search(r"overloaded|rate_limit|unavailable", code, re.IGNORECASE) is not None
@@ -279,7 +285,7 @@ def _error_fields(error: Any) -> tuple[str, str]:
         return "", _line(error)
     if not isinstance(error, dict):
         return "", ""
-    codes = [_line(error.get(name)) for name in ("code", "type", "status")]
+    codes = [_line(str(code) if isinstance(code := error.get(name), int) else code) for name in ("code", "type", "status")]
     message = error.get("message") or error.get("detail")
     return next(filter(None, codes), ""), _line(message if isinstance(message, str) else " ".join(text for _, text in _strings(message)))
 

@@ -134,9 +134,9 @@ def test_an_error_in_the_middle_of_a_stream_is_retried(server: Server, code: str
     assert complete(core(base_url=server.base_url("openai"), stream=True)) == "re: Where is the parcel?"
 
 
-def test_a_server_that_answers_a_stream_with_one_piece_is_an_error(server: Server) -> None:
+def test_a_server_that_answers_a_stream_without_a_message_is_an_error(server: Server) -> None:
     server.always = Raw(json.dumps({"choices": []}).encode())
-    with pytest.raises(AgentError, match="stopped before the end of its answer"):
+    with pytest.raises(AgentError, match="gave an unreadable answer"):
         complete(core(base_url=server.base_url("openai"), stream=True))
 
 

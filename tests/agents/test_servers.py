@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import trio
-from tests.loopback import Asked, Quirks, Server, Status
+from tests.loopback import Asked, Quirks, Raw, Server, Status
 from tests.loopback.quirks import say_nothing, say_openai
 
 from longspan.agents.base import AgentError
@@ -409,6 +409,30 @@ def test_a_server_may_only_stream_or_not_at_all(server: Server, stream: bool) ->
     model = core(server, f"stream-{stream}", stream=stream)
     assert (complete(model).text, complete(model).dropped) == ("re: Hello.", ())
     assert [asked.body.get("stream", False) for asked in server.asked] == [stream, not stream, not stream]
+
+
+def test_an_empty_reply_does_not_end_the_conversation(server: Server) -> None:
+    messages = [ChatMessage("user", "Hm?"), ChatMessage("assistant", ""), ChatMessage("user", "Hello.")]
+    server.script([Status(400, "Assistant message must have either content or tool_calls, but not none.")])
+    answer = trio.run(core(server, "wordy").complete, messages)
+    assert answer.dropped == ("empty messages",)
+    assert [text for _, text in server.asked[-1].texts] == ["Hm?", "(empty)", "Hello."]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Status(500, "Error rendering the chat template: System role not supported"),
+        Raw(b'{"error": {"message": "system messages", "code": "unsupported_value"}}'),
+        Raw(b'data: {"error": {"message": "no system message please", "code": "400"}}\n\n'),
+        Raw(b'data: {"error": {"message": "roles must alternate user/assistant", "code": 400}}\n\n'),
+    ],
+)
+def test_a_rejection_may_have_any_status(server: Server, error: Any, request: pytest.FixtureRequest) -> None:
+    server.script([error])
+    messages = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hello.")]
+    assert trio.run(core(server, f"any-{request.node.name[-8:]}").complete, messages).dropped == ("system role",)
+    assert server.asked[-1].texts == [("user", "Be brief.\n\nHello.")]
 
 
 def test_the_answerer_of_a_memory_is_a_role_of_its_own(tmp_path: Path) -> None:
