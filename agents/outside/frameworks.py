@@ -44,13 +44,13 @@ class FrameworkAgent:
 
     async def reply(self, message: Any) -> dict[str, Any]:
         """Return the reply to a message."""
-        text = self.stamp(message)
-        if self.takes_turns:
-            async with _LOCKS.setdefault(id(self.agent), asyncio.Lock()):
-                said, usage = await self.ask(text)
-        else:
-            said, usage = await self.ask(text)
+        async with self.turn():
+            said, usage = await self.ask(self.stamp(message))
         return {"text": said if isinstance(said, str) else str(said), "usage": usage}
+
+    def turn(self) -> asyncio.Lock:
+        """Return the lock that a call has to hold."""
+        return _LOCKS.setdefault(id(self.agent), asyncio.Lock()) if self.takes_turns else asyncio.Lock()
 
     def stamp(self, message: Any) -> str:
         """Return a message's text with its time."""
@@ -73,41 +73,52 @@ class MarkingAgent(FrameworkAgent):
         self.kept = self.marked
 
 
-class HistoryAgent(MarkingAgent):
-    """A conversation that is a list of messages. Subclasses define the messages and how they become JSON."""
+class SavingAgent(MarkingAgent):
+    """A conversation that can be saved as JSON."""
+
+    def dump(self) -> Any:
+        """Return what is kept as JSON."""
+        return self.kept
+
+    def restore(self, data: Any) -> Any:
+        """Return what was kept from its JSON."""
+        return data
+
+    def save(self, folder: Any) -> None:
+        """Write what is kept."""
+        (folder / "kept.json").write_text(json.dumps(self.dump()), "utf-8")
+
+    def load(self, folder: Any) -> None:
+        """Read what was kept."""
+        self.kept = self.restore(json.loads((folder / "kept.json").read_text("utf-8")))
+
+
+class HistoryAgent(SavingAgent):
+    """A conversation that is a list of messages."""
 
     def write(self, role: str, text: str) -> Any:
         """Return a message of the framework."""
         return {"role": role, "content": text}
 
-    def dump(self) -> Any:
-        """Return the messages as JSON."""
-        return self.kept
-
-    def restore(self, data: Any) -> Any:
-        """Return the messages from JSON."""
-        return data
-
     def observe(self, message: Any, reply: str) -> None:
         """Store a turn."""
         self.kept = [*self.kept, self.write(USER, self.stamp(message)), self.write(ASSISTANT, reply)]
-
-    def save(self, folder: Any) -> None:
-        """Write the messages."""
-        (folder / "messages.json").write_text(json.dumps(self.dump()), "utf-8")
-
-    def load(self, folder: Any) -> None:
-        """Read the messages."""
-        self.kept = self.restore(json.loads((folder / "messages.json").read_text("utf-8")))
 
 
 class PydanticAIAgent(HistoryAgent):
     """pydantic-ai's agents: the conversation is their `message_history`."""
 
+    def __init__(self, agent: Any, timestamps: str = "true") -> None:
+        # Without this, an agent's `system_prompt` is left out if a conversation begins with observed turns.
+        from pydantic_ai.capabilities import ReinjectSystemPrompt
+
+        super().__init__(agent, timestamps)
+        self.capabilities = [ReinjectSystemPrompt()]
+
     async def ask(self, text: str) -> tuple[Any, Any]:
-        result = await self.agent.run(text, message_history=self.kept)
+        result = await self.agent.run(text, message_history=self.kept, capabilities=self.capabilities)
         self.kept = result.all_messages()
-        return result.output, result.usage() if callable(result.usage) else result.usage  # a method until 1.x
+        return result.output, result.usage() if callable(result.usage) else result.usage  # a method in 1.x
 
     def write(self, role: str, text: str) -> Any:
         from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
@@ -215,7 +226,8 @@ class CrewAIAgent(HistoryAgent):
         messages = [*self.kept, self.write(USER, text)]
         result = await self.agent.kickoff_async(messages)
         self.kept = [*messages, self.write(ASSISTANT, result.raw)]
-        return result.raw, result.usage_metrics or None
+        usage = result.usage_metrics or {}
+        return result.raw, usage if any(usage.values()) else None  # zeros: its model reports nothing
 
 
 class CrewAICrew(HistoryAgent):
@@ -225,17 +237,15 @@ class CrewAICrew(HistoryAgent):
 
     def __init__(self, agent: Any, timestamps: str = "true") -> None:
         super().__init__(agent, timestamps)
-        inputs = sorted(agent.fetch_inputs() - {"history"})
-        if len(inputs) != 1:
-            needs = " and ".join(inputs) or "nothing"
-            raise ValueError(f"its tasks take {needs}: they must take the message, such as {{message}}, and may take {{history}}")
-        self.input = inputs[0]
+        self.input = choose_input(sorted(agent.fetch_inputs()))
 
     async def ask(self, text: str) -> tuple[Any, Any]:
         history = "\n".join(f"{message['role']}: {message['content']}" for message in self.kept)
+        before = vars(self.agent.calculate_usage_metrics())  # of all calls so far
         result = await self.agent.kickoff_async(inputs={self.input: text, "history": history})
         self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, result.raw)]
-        return result.raw, result.token_usage
+        usage = {name: count - before[name] for name, count in vars(result.token_usage).items() if isinstance(count, int)}
+        return result.raw, usage if any(usage.values()) else None  # zeros: its models report nothing
 
 
 class GoogleADKAgent(FrameworkAgent):
@@ -249,13 +259,16 @@ class GoogleADKAgent(FrameworkAgent):
         super().__init__(agent, timestamps)
 
     def reset(self) -> None:
-        self.kept = None
+        super().reset()
+        self.session: Any = None
 
     async def open(self) -> Any:
-        """Return the conversation's session."""
-        if self.kept is None:
-            self.kept = await self.agent.session_service.create_session(app_name=self.agent.app_name, user_id=USER)
-        return self.kept
+        """Return the conversation's session. A new one begins with the events that are kept."""
+        if self.session is None:
+            self.session = await self.agent.session_service.create_session(app_name=self.agent.app_name, user_id=USER)
+            for event in self.kept:
+                await self.agent.session_service.append_event(self.session, event)
+        return self.session
 
     def write(self, role: str, text: str) -> Any:
         from google.genai.types import Content, Part
@@ -263,37 +276,63 @@ class GoogleADKAgent(FrameworkAgent):
         return Content(role=role, parts=[Part(text=text)])
 
     async def ask(self, text: str) -> tuple[Any, Any]:
-        session, said, usages = await self.open(), "", []
-        async for event in self.agent.run_async(user_id=USER, session_id=session.id, new_message=self.write(USER, text)):
+        ids = {"user_id": USER, "session_id": (await self.open()).id}
+        said, usages = "", []
+        async for event in self.agent.run_async(new_message=self.write(USER, text), **ids):
             usages.append(event.usage_metadata)
             if event.is_final_response() and event.content:
                 said = "".join(part.text or "" for part in event.content.parts or [] if not part.thought)
+        self.session = await self.agent.session_service.get_session(app_name=self.agent.app_name, **ids)
         return said, add_up(usages)
 
     async def observe(self, message: Any, reply: str) -> None:
         """Add a turn to the session."""
         from google.adk.events import Event
 
-        service, ids, name = self.agent.session_service, {"app_name": self.agent.app_name, "user_id": USER}, self.agent.agent.name
-        session = await service.get_session(session_id=(await self.open()).id, **ids)
-        await service.append_event(session, Event(author=USER, content=self.write(USER, self.stamp(message))))
-        await service.append_event(session, Event(author=name, content=self.write("model", reply)))
+        for author, role, text in ((USER, USER, self.stamp(message)), (self.agent.agent.name, "model", reply)):
+            await self.agent.session_service.append_event(await self.open(), Event(author=author, content=self.write(role, text)))
+
+    async def mark(self) -> None:
+        """Remember the session's events."""
+        self.marked = list((await self.open()).events)
+
+    def rewind(self) -> None:
+        """Return to the marked events, in a new session."""
+        self.session, self.kept = None, self.marked
 
 
-class AutoGenAgent(MarkingAgent):
+class AutoGenTeam(SavingAgent):
     """AutoGen's agents and teams: the conversation is the state that they save and load."""
 
     takes_turns = True
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
+    async def resume(self) -> None:
+        """Make the object continue this conversation."""
         from autogen_core import CancellationToken
 
         await (self.agent.reset() if hasattr(self.agent, "reset") else self.agent.on_reset(CancellationToken()))
         if self.kept:
             await self.agent.load_state(self.kept)
+
+    async def ask(self, text: str) -> tuple[Any, Any]:
+        await self.resume()
         result = await self.agent.run(task=text)
         self.kept = await self.agent.save_state()
         return result.messages[-1].to_text(), add_up(message.models_usage for message in result.messages)
+
+
+class AutoGenAgent(AutoGenTeam):
+    """AutoGen's assistants, whose model context can be extended by a turn."""
+
+    async def observe(self, message: Any, reply: str) -> None:
+        """Store a turn."""
+        from autogen_core.models import AssistantMessage, UserMessage
+
+        async with self.turn():
+            await self.resume()
+            await self.agent.model_context.add_message(UserMessage(content=self.stamp(message), source=USER))
+            await self.agent.model_context.add_message(AssistantMessage(content=reply, source=self.agent.name))
+            self.kept = await self.agent.save_state()
 
 
 class SmolAgent(MarkingAgent):
@@ -307,28 +346,35 @@ class SmolAgent(MarkingAgent):
         self.kept = list(self.agent.memory.steps)
         return result.output, result.token_usage
 
+    def observe(self, message: Any, reply: str) -> None:
+        """Store a turn."""
+        from smolagents.memory import ActionStep, TaskStep
+        from smolagents.monitoring import Timing
+
+        step = ActionStep(step_number=1, timing=Timing(start_time=0.0, end_time=0.0), model_output=reply)
+        self.kept = [*self.kept, TaskStep(task=self.stamp(message)), step]
+
 
 class DSPyProgram(HistoryAgent):
     """DSPy's modules: the message is their only input, besides an optional `history`; the reply is their last output."""
 
     def __init__(self, agent: Any, timestamps: str = "true") -> None:
         super().__init__(agent, timestamps)
-        inputs = list(inspect.signature(agent.forward).parameters)
+        inputs, predictors = list(inspect.signature(agent.forward).parameters), agent.predictors()
         if inputs == ["kwargs"]:
-            inputs = list(agent.predictors()[0].signature.input_fields)
+            inputs = list(predictors[0].signature.input_fields)
         self.takes_history = "history" in inputs
-        named = [name for name in inputs if name != "history"]
-        if len(named) != 1:
-            raise ValueError(f"it takes {' and '.join(named) or 'nothing'}: it must take the message alone, and may take a history")
-        self.input = named[0]
+        self.input = choose_input(inputs)
+        self.output = list(predictors[-1].signature.output_fields)[-1] if predictors else "answer"
 
     async def ask(self, text: str) -> tuple[Any, Any]:
         from dspy import History
 
-        history = {"history": History(messages=self.kept)} if self.takes_history else {}
+        turns = [{self.input: turn["content"], self.output: said["content"]} for turn, said in zip(self.kept[::2], self.kept[1::2])]
+        history = {"history": History(messages=turns)} if self.takes_history else {}
         output = await run_in_thread(self.agent, **{self.input: text}, **history)
-        self.field, said = list(output.items())[-1]
-        self.kept = [*self.kept, {self.input: text, self.field: said}]
+        said = str(list(output.values())[-1])
+        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
         return said, add_up((output.get_lm_usage() or {}).values())
 
 
@@ -393,7 +439,8 @@ FRAMEWORKS: dict[str, Any] = {
     "crewai:BaseAgent": CrewAIAgent,
     "google.adk:BaseAgent": GoogleADKAgent,
     "google.adk:Runner": GoogleADKAgent,
-    "autogen_agentchat:TaskRunner": AutoGenAgent,
+    "autogen_agentchat:AssistantAgent": AutoGenAgent,
+    "autogen_agentchat:TaskRunner": AutoGenTeam,
     "smolagents:MultiStepAgent": SmolAgent,
     "dspy:Module": DSPyProgram,
     "haystack:Agent": HaystackAgent,
@@ -442,8 +489,16 @@ def copy_finished(value: Any, options: dict[str, str]) -> Any:
     try:
         return deepcopy(value)
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise TypeError(f"it cannot be copied for each conversation ({why}); name its class, or a function that returns a new one") from error
+        why = f"it cannot be copied for each conversation ({type(error).__name__}: {error})"
+        raise TypeError(f"{why}; name its class, or a function that returns a new one") from error
+
+
+def choose_input(names: Any) -> Any:
+    """Return the name of the only input besides `history`. Raises ValueError if there are others, or none."""
+    inputs = [name for name in names if name != "history"]
+    if len(inputs) != 1:
+        raise ValueError(f"its inputs are {', '.join(inputs) or 'none'}; it must have one for the message, and may have `history`")
+    return inputs[0]
 
 
 async def run_in_thread(function: Any, *arguments: Any, **options: Any) -> Any:
