@@ -226,8 +226,7 @@ class CrewAIAgent(HistoryAgent):
         messages = [*self.kept, self.write(USER, text)]
         result = await self.agent.kickoff_async(messages)
         self.kept = [*messages, self.write(ASSISTANT, result.raw)]
-        usage = result.usage_metrics or {}
-        return result.raw, usage if any(usage.values()) else None  # zeros: its model reports nothing
+        return result.raw, add_up([result.usage_metrics])
 
 
 class CrewAICrew(HistoryAgent):
@@ -245,7 +244,7 @@ class CrewAICrew(HistoryAgent):
         result = await self.agent.kickoff_async(inputs={self.input: text, "history": history})
         self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, result.raw)]
         usage = {name: count - before[name] for name, count in vars(result.token_usage).items() if isinstance(count, int)}
-        return result.raw, usage if any(usage.values()) else None  # zeros: its models report nothing
+        return result.raw, add_up([usage])
 
 
 class GoogleADKAgent(FrameworkAgent):
@@ -370,7 +369,8 @@ class DSPyProgram(HistoryAgent):
     async def ask(self, text: str) -> tuple[Any, Any]:
         from dspy import History
 
-        turns = [{self.input: turn["content"], self.output: said["content"]} for turn, said in zip(self.kept[::2], self.kept[1::2])]
+        pairs = zip(self.kept[::2], self.kept[1::2])  # noqa: B905 - Python 3.8 has no strict
+        turns = [{self.input: asked["content"], self.output: told["content"]} for asked, told in pairs]
         history = {"history": History(messages=turns)} if self.takes_history else {}
         output = await run_in_thread(self.agent, **{self.input: text}, **history)
         said = str(list(output.values())[-1])
@@ -546,7 +546,7 @@ def text_of(message: Any) -> str | None:
 
 
 def add_up(usages: Any) -> dict[str, Any] | None:
-    """Return the sums of usages' counts, also of nested ones; None without any."""
+    """Return the sums of usages' counts, also of nested ones; None if all are 0, as with models that report none."""
     found: dict[str, Any] = {}
     for usage in usages:
         for name, count in (usage if isinstance(usage, dict) else getattr(usage, "__dict__", {})).items():
@@ -554,4 +554,4 @@ def add_up(usages: Any) -> dict[str, Any] | None:
                 found[name] = add_up([found.get(name), count])
             elif isinstance(count, int):
                 found[name] = found.get(name, 0) + count
-    return found or None
+    return found if any(found.values()) else None

@@ -1,4 +1,5 @@
 from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from recall import recall
 
@@ -6,7 +7,7 @@ USAGE = RequestUsage(prompt_tokens=10, completion_tokens=2)
 
 
 class Recalling(ChatCompletionClient):
-    model_info = {"vision": False, "function_calling": False, "json_output": False, "structured_output": False, "family": "unknown"}
+    model_info = dict.fromkeys(("vision", "function_calling", "json_output", "structured_output"), False) | {"family": "unknown"}  # noqa: RUF012
     capabilities = model_info
 
     async def create(self, messages, **options):
@@ -33,3 +34,4 @@ class Recalling(ChatCompletionClient):
 
 
 agent = AssistantAgent("assistant", Recalling())
+team = RoundRobinGroupChat([AssistantAgent("member", Recalling())], max_turns=1)

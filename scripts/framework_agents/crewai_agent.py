@@ -8,8 +8,9 @@ from recall import recall
 
 class Recalling(BaseLLM):
     def call(self, messages, *rest, **options):
-        said = [line for message in messages for line in str(message["content"]).splitlines() if line.startswith(("user: ", "Current Task: "))]
-        said += [message["content"] for message in messages if message["role"] == "user"] if not said else []
+        lines = [line for message in messages for line in str(message["content"]).splitlines()]
+        said = [line for line in lines if line.startswith("user: ") or "Answer the user's message: " in line]
+        said = [*said[1:], said[0]] if said else [message["content"] for message in messages if message["role"] == "user"]
         return f"Thought: I now can give a great answer\nFinal Answer: {recall(said)}"
 
 

@@ -6,7 +6,7 @@ set_tracing_disabled(True)
 
 
 class Recalling(Model):
-    async def get_response(self, system_instructions, input, *rest, **more):  # noqa: A002 - the SDK's name
+    async def get_response(self, system_instructions, input, *rest, **more):
         text = recall([item["content"] for item in input if item.get("role") == "user"])
         content = [ResponseOutputText(type="output_text", text=text, annotations=[])]
         output = ResponseOutputMessage(id="1", type="message", role="assistant", status="completed", content=content)

@@ -9,4 +9,5 @@ def words(text):
 
 def recall(texts):
     *earlier, last = texts
-    return max(reversed(earlier), key=lambda text: len(words(text) & words(last)), default="Nothing yet.")
+    told = [text for text in reversed(earlier) if not text.endswith("?")]
+    return max(told, key=lambda text: len(words(text) & words(last)), default="Nothing yet.")
