@@ -237,7 +237,7 @@ def find_problem(instance: Any, role: str) -> str:
         elif callable(getattr(instance, PAIRS.get(name, name), None)):
             taken = find_mismatch(method, len(expected))
             if taken is not None:
-                return f"{name} takes {join_words(taken)}: it must take {join_words(expected)}, {written}"
+                return f"{name} takes {join_words(taken)}, but longspan passes {join_words(expected)}: write {written}"
     return ""
 
 

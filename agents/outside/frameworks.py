@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import threading
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -31,6 +34,7 @@ class FrameworkAgent:
         if timestamps not in ("true", "false"):
             raise ValueError(f"timestamps must be true or false, got {timestamps!r:.40}")
         self.agent = agent
+        self.lock = _LOCKS.setdefault(id(agent), threading.Lock()) if self.takes_turns else threading.Lock()
         self.timestamps = timestamps == "true"
         self.reset()
 
@@ -48,16 +52,22 @@ class FrameworkAgent:
             said, usage = await self.ask(self.stamp(message))
         return {"text": said if isinstance(said, str) else str(said), "usage": usage}
 
-    def turn(self) -> asyncio.Lock:
-        """Return the lock that a call has to hold."""
-        return _LOCKS.setdefault(id(self.agent), asyncio.Lock()) if self.takes_turns else asyncio.Lock()
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until no other conversation uses the object, if that matters."""
+        while not self.lock.acquire(blocking=False):
+            await asyncio.sleep(0.01)  # an asyncio lock would not do: the other conversation may run in another thread's loop
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def stamp(self, message: Any) -> str:
         """Return a message's text with its time."""
         return f"[{message.sent_at:%a %Y-%m-%d %H:%M:%S}] {message.text}" if self.timestamps else message.text
 
 
-_LOCKS: dict[int, asyncio.Lock] = {}
+_LOCKS: dict[int, threading.Lock] = {}
 """The locks of objects that serve one call at a time, by the objects' ids: not all of them are hashable."""
 
 
@@ -118,7 +128,7 @@ class PydanticAIAgent(HistoryAgent):
     async def ask(self, text: str) -> tuple[Any, Any]:
         result = await self.agent.run(text, message_history=self.kept, capabilities=self.capabilities)
         self.kept = result.all_messages()
-        return result.output, result.usage() if callable(result.usage) else result.usage  # a method in 1.x
+        return result.output, result.usage() if inspect.ismethod(result.usage) else result.usage  # a property since 2.0
 
     def write(self, role: str, text: str) -> Any:
         from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserPromptPart
@@ -140,7 +150,7 @@ class OpenAIAgent(HistoryAgent):
     """Agents of the OpenAI Agents SDK: the conversation is their list of input items."""
 
     async def ask(self, text: str) -> tuple[Any, Any]:
-        from agents import Runner
+        from agents import Runner  # type: ignore[attr-defined]  # mypy finds the repository's folder of that name
 
         result = await Runner.run(self.agent, [*self.kept, self.write(USER, text)])
         self.kept = result.to_input_list()
@@ -236,7 +246,8 @@ class CrewAICrew(HistoryAgent):
 
     def __init__(self, agent: Any, timestamps: str = "true") -> None:
         super().__init__(agent, timestamps)
-        self.input = choose_input(sorted(agent.fetch_inputs()))
+        self.agent = agent.copy()  # a call fills in the inputs for good
+        self.input = choose_input(sorted(self.agent.fetch_inputs()))
 
     async def ask(self, text: str) -> tuple[Any, Any]:
         history = "\n".join(f"{message['role']}: {message['content']}" for message in self.kept)
@@ -359,7 +370,7 @@ class DSPyProgram(HistoryAgent):
 
     def __init__(self, agent: Any, timestamps: str = "true") -> None:
         super().__init__(agent, timestamps)
-        inputs, predictors = list(inspect.signature(agent.forward).parameters), agent.predictors()
+        inputs, predictors = list(inspect.signature(type(agent).forward).parameters)[1:], agent.predictors()
         if inputs == ["kwargs"]:
             inputs = list(predictors[0].signature.input_fields)
         self.takes_history = "history" in inputs

@@ -58,7 +58,7 @@ class RunnableAgent(InProcessAgent):
         settings = options if isinstance(options, self.Options) else self.Options()
         named = find_object("runnable", target)
         if (adapter := find_adapter(named)) and not issubclass(adapter, LangChainAgent):
-            raise InputError(f"runnable:{target} is a {type(named).__name__} of {type(named).__module__}: name it python:{target}")
+            raise InputError(f"runnable:{target} is a {type(named).__module__}.{type(named).__qualname__}: name it python:{target}")
         is_shared = _is_runnable(named)
         name = f"runnable:{target}"
         super().__init__(name, settings, share_thread(f"runnable:{target.partition(':')[0]}") if is_shared else LoopThread(name))
