@@ -7,7 +7,7 @@ USAGE = RequestUsage(prompt_tokens=10, completion_tokens=2)
 
 
 class Recalling(ChatCompletionClient):
-    model_info = dict.fromkeys(("vision", "function_calling", "json_output", "structured_output"), False) | {"family": "unknown"}  # noqa: RUF012
+    model_info = dict.fromkeys(("vision", "function_calling", "json_output", "structured_output"), False) | {"family": "unknown"}
     capabilities = model_info
 
     async def create(self, messages, **options):
