@@ -52,12 +52,14 @@ FRAMEWORKS: Final = (
     ),
     Framework("llama-index-core", "llamaindex_agent", {"agent": "LlamaIndex agent, `AgentWorkflow`", "engine": "LlamaIndex chat engine"}),
     Framework("google-adk", "google_adk_agent", {"agent": "Google ADK agent, `Runner`"}),
-    Framework("crewai", "crewai_agent", {"assistant": "CrewAI `Agent`", "agent": "CrewAI `Crew` with one input, such as `{message}`"}),
+    Framework(
+        "crewai", "crewai_agent", {"assistant": "CrewAI `Agent`", "agent": "CrewAI `Crew` with the inputs `{message}` and `{history}`"}
+    ),
     Framework("autogen-agentchat", "autogen_agent", {"agent": "AutoGen `AssistantAgent`", "team": "AutoGen team"}),
     Framework("semantic-kernel", "semantic_kernel_agent", {"agent": "Semantic Kernel `ChatCompletionAgent`"}),
     Framework("smolagents", "smolagents_agent", {"agent": "smolagents `CodeAgent`, `ToolCallingAgent`"}),
     Framework("haystack-ai", "haystack_agent", {"agent": "Haystack `Agent`"}),
-    Framework("dspy", "dspy_agent", {"agent": "DSPy module with one input, and `history`"}),
+    Framework("dspy", "dspy_agent", {"agent": "DSPy module with the inputs `message` and `history`"}),
 )
 
 

@@ -240,7 +240,7 @@ class CrewAIAgent(HistoryAgent):
 
 
 class CrewAICrew(HistoryAgent):
-    """CrewAI's crews: the message is their only input, besides an optional `{history}` with the conversation."""
+    """CrewAI's crews: their inputs are the message, under any name, and `{history}` with the conversation."""
 
     takes_turns = True
 
@@ -366,14 +366,13 @@ class SmolAgent(MarkingAgent):
 
 
 class DSPyProgram(HistoryAgent):
-    """DSPy's modules: the message is their only input, besides an optional `history`; the reply is their last output."""
+    """DSPy's modules: their inputs are the message, under any name, and `history`; the reply is their last output."""
 
     def __init__(self, agent: Any, timestamps: str = "true") -> None:
         super().__init__(agent, timestamps)
         inputs, predictors = list(inspect.signature(type(agent).forward).parameters)[1:], agent.predictors()
         if inputs == ["kwargs"]:
             inputs = list(predictors[0].signature.input_fields)
-        self.takes_history = "history" in inputs
         self.input = choose_input(inputs)
         self.output = list(predictors[-1].signature.output_fields)[-1] if predictors else "answer"
 
@@ -382,8 +381,7 @@ class DSPyProgram(HistoryAgent):
 
         pairs = zip(self.kept[::2], self.kept[1::2])  # noqa: B905 - Python 3.8 has no strict
         turns = [{self.input: asked["content"], self.output: told["content"]} for asked, told in pairs]
-        history = {"history": History(messages=turns)} if self.takes_history else {}
-        output = await run_in_thread(self.agent, **{self.input: text}, **history)
+        output = await run_in_thread(self.agent, **{self.input: text}, history=History(messages=turns))
         said = str(list(output.values())[-1])
         self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
         return said, add_up((output.get_lm_usage() or {}).values())
@@ -505,11 +503,12 @@ def copy_finished(value: Any, options: dict[str, str]) -> Any:
 
 
 def choose_input(names: Any) -> Any:
-    """Return the name of the only input besides `history`. Raises ValueError if there are others, or none."""
-    inputs = [name for name in names if name != "history"]
-    if len(inputs) != 1:
-        raise ValueError(f"its inputs are {', '.join(inputs) or 'none'}; it must have one for the message, and may have `history`")
-    return inputs[0]
+    """Return the name of the input besides `history`. Raises ValueError if there are others, or one is missing."""
+    others = [name for name in names if name != "history"]
+    if len(others) != 1 or len(names) != 2:
+        told = f"its inputs are {', '.join(names) or 'none'}; it must have one for the message, and `history` for the conversation"
+        raise ValueError(f"{told}; otherwise name a class with a method reply that calls it")
+    return others[0]
 
 
 async def run_in_thread(function: Any, *arguments: Any, **options: Any) -> Any:

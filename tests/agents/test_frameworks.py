@@ -399,7 +399,7 @@ def test_messages_begin_with_the_virtual_time(options: str, said: str, installed
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("python:crewai:other", "its inputs are mood, question; it must have one for the message, and may have `history`"),
+        ("python:crewai:other", "its inputs are mood, question; it must have one for the message, and `history` for the conversation"),
         ("python:dspy:other", "its inputs are message, mood; it must have one for the message"),
         ("python:agents.agent:agent?timestamps=no", "timestamps must be true or false, got 'no'"),
         ("python:agents.agent:agent?speed=3", "unexpected keyword argument 'speed'"),
