@@ -134,12 +134,12 @@ def _try(system: System, environments: Path, runs: Path, data: Path, answered: I
     folder = environments / system.name
     try:
         if system.packages:
-            _install(system, folder)
+            install_system(system, folder)
         spec = f"memory/{system.spec.format(env=folder)}"
         spec += ("&" if "?" in spec else "?") + (f"embedder={EMBEDDER}&" if system.name in LENT else "")
-        known["version"] = _version(system, folder)
+        known["version"] = find_version(system, folder)
         if "bad" not in known:
-            known["bad"] = trio.run(_bad, f"{spec}answerer=none")
+            known["bad"] = trio.run(find_failed_checks, f"{spec}answerer=none")
             kept.write_text(json.dumps(known), "utf-8")
         if "run" not in known:
             known["run"] = _play("LoCoMo", f"{spec}answerer=none", runs, data)
@@ -154,7 +154,8 @@ def _try(system: System, environments: Path, runs: Path, data: Path, answered: I
     print(system.name, known, file=sys.stderr, flush=True)
 
 
-def _install(system: System, folder: Path) -> None:
+def install_system(system: System, folder: Path) -> None:
+    """Create a system's environment, unless that has been done."""
     done = folder / "installed"
     if done.exists():
         return
@@ -167,7 +168,7 @@ def _install(system: System, folder: Path) -> None:
     done.touch()
 
 
-def _version(system: System, folder: Path) -> str:
+def find_version(system: System, folder: Path) -> str:
     """Return the version of a system's package; empty for longspan's own memories."""
     if system.npm:
         found = folder / "node_modules" / system.package / "package.json"
@@ -180,7 +181,7 @@ def _version(system: System, folder: Path) -> str:
     return subprocess.run([python, "-c", ask, package], check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
-async def _bad(spec: str) -> list[str]:
+async def find_failed_checks(spec: str) -> list[str]:
     """Return the names of the failed checks."""
     return [finding.check async for finding in check_agent(pin_defaults(AgentSpec.parse(spec))) if finding.verdict == "bad"]
 

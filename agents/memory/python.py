@@ -28,14 +28,13 @@ from longspan.agents.memory.memory import Memory, MemoryItem, Used
 from longspan.agents.memory.memory_answers import AddAnswer, SearchAnswer, UsageTracker
 from longspan.agents.memory.outside import RemoteMemory
 from longspan.agents.memory.turns import Turn
-from longspan.agents.outside.bridge import NEEDED, as_items, to_plain
+from longspan.agents.outside.bridge import as_items, find_problem, to_plain
 from longspan.agents.outside.in_process import InProcess
 from longspan.agents.outside.loop_thread import LoopThread
 from longspan.agents.outside.protocol import read_answer
-from longspan.agents.outside.python import PythonOptions, check_arguments
+from longspan.agents.outside.python import PythonOptions, find_maker
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
 from longspan.simulator.base.errors import one_line
-from longspan.simulator.contract.plugins import find_class
 
 __all__ = ["PythonMemory"]
 
@@ -69,17 +68,14 @@ class PythonMemory(Memory):
         settings = options if isinstance(options, RemoteOptions) else PythonOptions()
         given = settings.arguments if isinstance(settings, PythonOptions) else {}
         self._name = name or f"memory/python:{target}"
-        self._class = find_class(target)
-        self._arguments = given if arguments is None else arguments
-        check_arguments(self._class, self._arguments, target)
-        in_trio = isinstance(self._class, type) and issubclass(self._class, Memory)
+        found, self._make = find_maker(target, given if arguments is None else arguments)
+        in_trio = isinstance(found, Memory) or (isinstance(found, type) and issubclass(found, Memory))
         self._process = InProcess(self._name, None if in_trio else LoopThread(self._name), settings.timeout)
         self._object = self._process.run_now("its constructor", self._make)
         self._is_new = True
         self._spent = UsageTracker(settings.rates)
-        for method, remedy in NEEDED["memory"].items():
-            if not self._has(method):
-                raise InputError(f"{self._name} has no method {method}: add {remedy}")
+        if problem := find_problem(self._object, "memory"):
+            raise InputError(f"{self._name}: {problem}")
 
     @property
     def has_snapshots(self) -> bool:
@@ -164,9 +160,6 @@ class PythonMemory(Memory):
 
     def _has(self, name: str) -> bool:
         return callable(getattr(self._object, name, None))
-
-    def _make(self) -> Any:
-        return self._class(**self._arguments)
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         """Call a method of the user's object and await its result."""

@@ -94,14 +94,21 @@ class Models:
             raise RuntimeError(f"{route}: {error.read().decode(errors='replace')[:300]}") from None
 
 
-NEEDED = {
-    "agent": {"reply": "`def reply(self, message)` that returns a str"},
-    "memory": {
-        "add": "`def add(self, turns, at)`",
-        "search": "`def search(self, query, k, at)` that returns a list of str, or of dicts with text",
-    },
+COMMON = {"consolidate": "at", "save": "folder", "load": "folder", "mark": "", "rewind": "", "reset": "", "close": ""}
+METHODS = {
+    "agent": {"reply": "message", "observe": "message, reply", **COMMON},
+    "memory": {"add": "turns, at", "search": "query, k, at", "forget": "text, at", "settle": "", **COMMON},
 }
-"""The methods that a class must have, and how to write them."""
+"""The methods that longspan calls, by a class's role, and their parameters."""
+
+PAIRS = {"save": "load", "load": "save", "mark": "rewind", "rewind": "mark"}
+"""Methods that longspan calls only if the class has the other one too."""
+
+NEEDED = {
+    "agent": {"reply": " that returns a str"},
+    "memory": {"add": "", "search": " that returns a list of str, or of dicts with text"},
+}
+"""The methods that a class must have, by its role, and what they return."""
 
 
 class Bridge:
@@ -159,10 +166,14 @@ class Bridge:
             cls = importlib.import_module(module)
         for name in path.split("."):
             cls = getattr(cls, name)
-        instance = cls(**arguments)
-        for name, remedy in NEEDED[self.role].items():
-            if not callable(getattr(instance, name, None)):
-                raise TypeError(f"it has no method {name}: add {remedy}")
+        frameworks = from_file(str(Path(__file__).with_name("frameworks.py")), "longspan_frameworks")
+        made = frameworks.copy_finished(cls, arguments) if frameworks.is_finished(cls) else cls(**arguments)
+        instance = self.run(made) if inspect.isawaitable(made) else made
+        if self.role == "agent":
+            instance = frameworks.adapt(instance)
+        problem = find_problem(instance, self.role)
+        if problem:
+            raise TypeError(problem)
         return instance
 
     def has(self, *names: str) -> bool:
@@ -214,9 +225,51 @@ class Bridge:
             self.loop.close()
 
 
-def from_file(path: str) -> Any:
+def find_problem(instance: Any, role: str) -> str:
+    """Describe a method that an agent or a memory lacks, or that cannot be called as longspan does; "" if there is none."""
+    for name, parameters in METHODS[role].items():
+        expected = parameters.split(", ") if parameters else []
+        written = f"`def {name}({', '.join(['self', *expected])})`"
+        method = getattr(instance, name, None)
+        if not callable(method):
+            if name in NEEDED[role]:
+                return f"it has no method {name}{find_other_role(instance, role) or f': add {written}{NEEDED[role][name]}'}"
+        elif callable(getattr(instance, PAIRS.get(name, name), None)):
+            taken = find_mismatch(method, len(expected))
+            if taken is not None:
+                return f"{name} takes {join_words(taken)}, but longspan passes {join_words(expected)}: write {written}"
+    return ""
+
+
+def find_other_role(instance: Any, role: str) -> str:
+    """Name the spec of a memory that is given as an agent, or of an agent that is given as a memory; "" for other objects."""
+    other, prefix, options = ("memory", "memory/", "?answerer=KIND/MODEL") if role == "agent" else ("agent", "", "")
+    if not all(callable(getattr(instance, name, None)) for name in NEEDED[other]):
+        return ""
+    spec = f"{prefix}python:{type(instance).__module__}:{type(instance).__qualname__}{options}"
+    return f", but {' and '.join(NEEDED[other])}: it is {'a memory' if prefix else 'an agent'}, so name it {spec}"
+
+
+def find_mismatch(method: Any, count: int) -> Any:
+    """Return the names of a method's parameters if it cannot be called with `count` arguments by position, otherwise None."""
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):
+        return None  # written in C: only a call can tell
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return list(signature.parameters)
+    return None
+
+
+def join_words(words: Any) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]])) or "nothing"
+
+
+def from_file(path: str, name: str = "longspan_adapter") -> Any:
     """Import a file under a private name, since it may have the name of the package that it imports."""
-    spec: Any = importlib.util.spec_from_file_location("longspan_adapter", path)
+    spec: Any = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

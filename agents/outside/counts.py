@@ -8,6 +8,7 @@
 | `input_tokens`, `output_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens` | Anthropic: the input excludes cache tokens |
 | `input_tokens`, `output_tokens`, `input_token_details` | LangChain |
 | `input_tokens`, `output_tokens`, `cache_read_tokens`, `cache_write_tokens` | pydantic-ai: the input includes cache tokens |
+| `prompt_tokens`, `completion_tokens`, `cached_prompt_tokens` | CrewAI |
 | `prompt_token_count`, `candidates_token_count`, `thoughts_token_count`, `cached_content_token_count` | Google |
 """
 
@@ -74,6 +75,7 @@ class Counts(BaseModel):
     cache_creation_input_tokens: Count | None = None
     cache_read_tokens: Count | None = None
     cache_write_tokens: Count | None = None
+    cached_prompt_tokens: Count | None = None
     prompt_token_count: Count | None = None
     tool_use_prompt_token_count: Count | None = None
     cached_content_token_count: Count | None = None
@@ -118,7 +120,8 @@ class Counts(BaseModel):
         """The counts in longspan's terms. A missing count is the rest of the total."""
         details = (self.prompt_tokens_details, self.input_tokens_details, self.input_token_details)
         found = [
-            *(self.cached_tokens, self.cache_read_input_tokens, self.cache_read_tokens, self.cached_content_token_count),
+            *(self.cached_tokens, self.cache_read_input_tokens, self.cache_read_tokens, self.cached_prompt_tokens),
+            self.cached_content_token_count,
             *(count for each in details if each for count in (each.cached_tokens, each.cache_read)),
         ]
         cached = max((count for count in found if count is not None), default=0)

@@ -18,6 +18,7 @@ import outcome
 import trio
 
 from longspan.agents.base import AgentError, AgentOptions, BaseAgent, Danger, InputError
+from longspan.agents.outside.frameworks import adapt
 from longspan.agents.outside.in_process import Home
 from longspan.agents.outside.loop_thread import LoopThread, wait_for
 from longspan.agents.outside.object_agent import ObjectAgent
@@ -42,6 +43,14 @@ class GivenAgent(ObjectAgent):
         """The options of a user's agent."""
 
     pinned = False
+
+    @classmethod
+    def adapt(cls, agent: Any) -> Any:
+        """Return a framework's object with a method `reply`, and other objects unchanged. Raises InputError if it cannot be adapted."""
+        try:
+            return adapt(agent)
+        except (TypeError, ValueError, ImportError) as error:
+            raise InputError(f"agent {type(agent).__name__}: {error}") from error
 
     @classmethod
     def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
@@ -104,7 +113,8 @@ def _home(given: GivenObject) -> Home | None:
 
 
 def _as_object(made: Any) -> Any:
-    """Return an object with a method `reply`, wrapping a function if necessary."""
+    """Return an object with a method `reply`, wrapping a framework's object or a function if necessary."""
+    made = adapt(made)
     return _Function(made) if callable(made) and not callable(getattr(made, "reply", None)) else made
 
 

@@ -12,6 +12,7 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from contextvars import copy_context
+from functools import cache
 from typing import Any, Final, TypeVar, final
 
 import outcome
@@ -22,7 +23,7 @@ from longspan.simulator.base.closing import end_before_exit, report_failure
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.hard_exit import LOOPS
 
-__all__ = ["LoopThread", "wait_for"]
+__all__ = ["LoopThread", "share_thread", "wait_for"]
 
 T = TypeVar("T")
 
@@ -38,10 +39,11 @@ class LoopThread:
     """Calls functions, always in the same thread. One asyncio loop awaits the awaitables that they return, concurrently.
 
     The loop also runs between calls. It stops during a call of a function, so that synchronous code may use `asyncio.run`. `name`
-    identifies the object that lives there.
+    identifies the object that lives there. A `shared` thread is never closed.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, shared: bool = False) -> None:
+        self._shared = shared
         self._service = service = _Service(name)
         _services.add(service)
         threading.Thread(target=service.run, name="longspan: an agent", daemon=True).start()
@@ -73,12 +75,20 @@ class LoopThread:
 
         Raises AgentError if that fails or takes more than CLOSE_SECONDS, and immediately if a call never returned.
         """
+        if self._shared:
+            return
         self._service.stop()
         if not self._service.is_stuck:
             with trio.move_on_after(CLOSE_SECONDS):
                 await wait_for(self._service.ended)
         if problem := self._service.leave():
             raise AgentError(problem)
+
+
+@cache
+def share_thread(name: str) -> LoopThread:
+    """Return the thread of the objects of a module. It lives as long as they do, since their clients may belong to its loop."""
+    return LoopThread(name, shared=True)
 
 
 @final

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from longspan.agents.base import AgentError, BaseAgent, InputError, Message, Reply, Usage
+from longspan.agents.outside.bridge import find_problem
 from longspan.agents.outside.counts import drop_reply, price_reply
+from longspan.agents.outside.frameworks import adapt
 from longspan.agents.outside.in_process import Home, InProcessAgent
 from longspan.agents.outside.protocol import WorkAnswer
 from longspan.agents.outside.remote import CLOSE_SECONDS, RemoteOptions
@@ -133,21 +134,9 @@ class ObjectAgent(InProcessAgent):
         """Prepare the object for a call of a method. The default does nothing."""
 
     def _check_made(self, made: Any) -> Any:
-        """Return the object made. Raises InputError if it has no method `reply`, or one with other parameters."""
-        if not callable(getattr(made, "reply", None)):
-            raise InputError(f"{self.name} has no method reply: add `def reply(self, message)` that returns a str")
-        if wanted := _unlike(made.reply):
-            raise InputError(f"{self.name}: reply takes {wanted}: it must take a message alone, `def reply(self, message)`")
-        self._process.code = type(made)
-        return made
-
-
-def _unlike(reply: Callable[..., Any]) -> str:
-    """Describe the parameters of a method `reply` that cannot be called with a message alone."""
-    try:
-        parameters = inspect.signature(reply).parameters.values()
-    except (TypeError, ValueError):
-        return ""  # written in C: only a call can tell
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    by_place = [each for each in parameters if each.kind is not each.KEYWORD_ONLY and each.kind is not each.VAR_KEYWORD]
-    return "" if len(needed) < 2 and by_place else " and ".join(filter(None, [", ".join(needed[:-1]), *needed[-1:]])) or "nothing"
+        """Return the object made, or the adapter of a framework's. Raises InputError if a method is missing or has other parameters."""
+        agent = adapt(made)
+        if problem := find_problem(agent, "agent"):
+            raise InputError(f"{self.name}: {problem}")
+        self._process.code = type(agent)
+        return agent

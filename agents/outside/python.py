@@ -21,24 +21,29 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, NoReturn, final
 
 from pydantic import ConfigDict
 
 from longspan.agents.base import AgentOptions, BaseAgent, InputError
 from longspan.agents.outside.exec import ProgramAgent
 from longspan.agents.outside.faketime import FakeClock
-from longspan.agents.outside.loop_thread import LoopThread
+from longspan.agents.outside.frameworks import copy_finished, find_adapter, is_finished
+from longspan.agents.outside.loop_thread import LoopThread, share_thread
 from longspan.agents.outside.object_agent import ObjectAgent
 from longspan.agents.outside.protocol import EmptyAnswer
 from longspan.agents.outside.remote import RemoteOptions, count_processors
 from longspan.simulator.base.suggestions import suggest
-from longspan.simulator.contract.plugins import find_class, module_and_class
+from longspan.simulator.contract.plugins import find_class, find_object, module_and_class
 
-__all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments"]
+__all__ = ["KeptProgram", "PythonAgent", "PythonOptions", "bridge_command", "check_arguments", "find_maker"]
 
 BRIDGE: Final = Path(__file__).parent / "bridge.py"
+
+CALLS: Final = ("ainvoke", "invoke", "run", "chat", "query", "ask", "kickoff", "generate", "respond")
+"""Methods to which libraries commonly give a message, to suggest one in an error."""
 
 RUN_FILE: Final = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
 """Python code that runs a file without adding its folder to the module path, where `http` and others would hide the standard library."""
@@ -92,11 +97,14 @@ class PythonAgent(ObjectAgent):
 
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, PythonOptions) else PythonOptions()
-        found = find_class(target)
-        check_arguments(found, settings.arguments, target)
-        in_trio = isinstance(found, type) and issubclass(found, BaseAgent)
-        home = None if in_trio else LoopThread(f"python:{target}")
-        super().__init__(f"python:{target}", settings, home, lambda: found(**settings.arguments))
+        found, make = find_maker(target, settings.arguments)
+        name = f"python:{target}"
+        home: LoopThread | None = None
+        if find_adapter(found) is not None:
+            home = share_thread(f"python:{target.partition(':')[0]}")
+        elif not (isinstance(found, BaseAgent) or (isinstance(found, type) and issubclass(found, BaseAgent))):
+            home = LoopThread(name)
+        super().__init__(name, settings, home, make)
         _ = self.object  # created now, to report its errors early
 
     @classmethod
@@ -134,6 +142,35 @@ def bridge_command(target: str, interpreter: str, arguments: Mapping[str, Any], 
             f"python:{target}: program {interpreter!r:.80} does not exist; interpreter= takes a Python, such as venv/bin/python"
         )
     return [program, "-c", RUN_FILE, str(BRIDGE), target, json.dumps(arguments), role]
+
+
+def find_maker(target: str, arguments: Mapping[str, Any]) -> tuple[Any, Callable[[], Any]]:
+    """Import an agent or a memory, and return it with a function that makes one for each conversation.
+
+    The module may have a class, a function that makes an object, or an object. Raises InputError if `arguments` do not fit, or if the
+    object cannot be copied.
+    """
+    found = find_object("python", target)
+    if not is_finished(found):
+        check_arguments(found, arguments, target)
+        return found, partial(found, **arguments)
+    if find_adapter(found) is None and not any(callable(getattr(found, name, None)) for name in ("reply", "add")):
+        _refuse_object(found, target)
+    try:
+        copy_finished(found, dict(arguments))
+    except (TypeError, ValueError, ImportError) as error:
+        raise InputError(f"python:{target}: {error}") from error
+    return found, lambda: copy_finished(found, dict(arguments))
+
+
+def _refuse_object(found: Any, target: str) -> NoReturn:
+    """Raise InputError for an object that is neither an agent nor a memory, with a way to connect it."""
+    name = target.rpartition(":")[2]
+    call = next((method for method in CALLS if callable(getattr(found, method, None))), None)
+    if call is None:
+        find_class(target)  # it raises the error that lists the module's classes
+    way = f"name it runnable:{target}" if call in ("ainvoke", "invoke") else _suggest_wrapper(f"{name}.{call}")
+    raise InputError(f"python:{target}: {name} is a {type(found).__name__} and has no method reply; {way}")
 
 
 def check_arguments(cls: Callable[..., Any], arguments: Mapping[str, Any], target: str) -> None:

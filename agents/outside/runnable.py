@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, final
@@ -22,8 +21,9 @@ from longspan.agents.base import AgentError, AgentOptions, InputError, Message, 
 from longspan.agents.models.core import stamp_message
 from longspan.agents.outside.bridge import as_usage
 from longspan.agents.outside.counts import Counts, drop_reply, price_reply, sum_of
+from longspan.agents.outside.frameworks import LangChainAgent, find_adapter, is_graph, read_langchain
 from longspan.agents.outside.in_process import InProcessAgent
-from longspan.agents.outside.loop_thread import LoopThread
+from longspan.agents.outside.loop_thread import LoopThread, share_thread
 from longspan.agents.outside.protocol import decode_json, make_printable
 from longspan.agents.outside.remote import RemoteOptions
 from longspan.simulator.base.errors import first_problem
@@ -57,13 +57,14 @@ class RunnableAgent(InProcessAgent):
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
         named = find_object("runnable", target)
+        if (adapter := find_adapter(named)) and not issubclass(adapter, LangChainAgent):
+            raise InputError(f"runnable:{target} is a {type(named).__module__}.{type(named).__qualname__}: name it python:{target}")
         is_shared = _is_runnable(named)
         name = f"runnable:{target}"
-        super().__init__(name, settings, _share_thread(target.partition(":")[0]) if is_shared else LoopThread(name))
+        super().__init__(name, settings, share_thread(f"runnable:{target.partition(':')[0]}") if is_shared else LoopThread(name))
         self._settings = settings
-        self._is_shared = is_shared
         self._object = named if is_shared else self._make_object(named)
-        self._is_graph = "messages" in (getattr(self._object, "channels", None) or ())
+        self._is_graph = is_graph(self._object)
         self._has_checkpointer = self._is_graph and bool(getattr(self._object, "checkpointer", None))
         if settings.history and self._has_checkpointer:
             raise InputError(f"{self.name}: history=true: the graph has a checkpointer, which keeps the messages; leave history out")
@@ -125,7 +126,7 @@ class RunnableAgent(InProcessAgent):
         self._history = history
 
     async def close(self) -> None:
-        if self.thread is not None and not self._is_shared:
+        if self.thread is not None:
             await self.thread.close()
 
     def _make_object(self, function: Any) -> Any:
@@ -152,16 +153,12 @@ class RunnableAgent(InProcessAgent):
 
     def _read(self, returned: Any) -> Reply:
         """Convert a call's result to a Reply: text, a message, a state with messages, or an answer of the protocol."""
-        if isinstance(returned, str):
-            return Reply(returned)
         if isinstance(returned, dict) and "text" in returned:
             return self.parse_answer(returned)
-        messages = _new(returned.get("messages")) if isinstance(returned, Mapping) else [returned]
-        text = _text(messages[-1]) if messages else None
-        if text is None:
-            keys = f" with the keys {', '.join(map(str, returned))}" if isinstance(returned, Mapping) else ""
-            what = make_printable(f"{type(returned).__name__}{keys}")
-            raise AgentError(f"{self.name}: invoke returned {what}, expected text, a message, or a state whose last message is a reply")
+        try:
+            text, messages = read_langchain(returned)
+        except TypeError as error:
+            raise AgentError(f"{self.name}: {make_printable(str(error))}") from None
         try:
             counts = [each for each in map(_counts, messages) if each is not None]
         except (ValidationError, TypeError) as error:
@@ -171,12 +168,6 @@ class RunnableAgent(InProcessAgent):
         return price_reply(Reply(text, usage), self.rates, counts)
 
 
-@cache
-def _share_thread(module: str) -> LoopThread:
-    """Return the thread for objects of a module. It lives as long as they do, since their clients may belong to its loop."""
-    return LoopThread(f"runnable:{module}")
-
-
 def _is_runnable(value: Any) -> bool:
     return any(callable(getattr(value, name, None)) for name in ("ainvoke", "invoke"))
 
@@ -184,27 +175,6 @@ def _is_runnable(value: Any) -> bool:
 def _invoke(runnable: Any, sent: Any, config: dict[str, Any]) -> Awaitable[Any]:
     ainvoke: Callable[..., Awaitable[Any]] | None = getattr(runnable, "ainvoke", None)
     return ainvoke(sent, config=config) if callable(ainvoke) else asyncio.to_thread(runnable.invoke, sent, config=config)
-
-
-def _new(messages: Any) -> list[Any]:
-    """Return the messages after the user's last one."""
-    found: list[Any] = []
-    for message in reversed(messages if isinstance(messages, list) else []):
-        if getattr(message, "type", None) == "human":
-            break
-        found.insert(0, message)
-    return found
-
-
-def _text(message: Any) -> str | None:
-    """Return the text of a message, joining its parts; None if it is not a reply."""
-    content = getattr(message, "content", None)
-    if getattr(message, "type", "ai") not in ("ai", "AIMessageChunk"):
-        return None
-    if isinstance(content, list):
-        parts = [part if isinstance(part, str) else part.get("text", "") for part in content if isinstance(part, str | dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else None
 
 
 def _counts(message: Any) -> Counts | None:

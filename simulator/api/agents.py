@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.installed import AGENTS
 from longspan.simulator.contract.agent import Agent
+from longspan.simulator.contract.plugins import own_class
 from longspan.simulator.running.planning import Plan
 from longspan.simulator.subject.in_memory_agents import KIND, GivenObject
 from longspan.simulator.suite.agent_spec import AgentSpec
@@ -65,6 +67,7 @@ def _check_agent(name: str, agent: Any) -> GivenObject:
     if inspect.isclass(agent):
         _check_class(agent)
         return GivenObject(agent, shared=False)
+    agent = own_class(AGENTS, KIND).adapt(agent)
     if callable(getattr(agent, "reply", None)):
         return GivenObject(lambda: agent, shared=True)
     if not callable(agent):
@@ -81,6 +84,9 @@ def _check_agent(name: str, agent: Any) -> GivenObject:
 
 def _check_class(cls: type) -> None:
     if not callable(getattr(cls, "reply", None)):
+        if callable(getattr(cls, "add", None)) and callable(getattr(cls, "search", None)):
+            spec = f"memory/python:{cls.__module__}:{cls.__qualname__}?answerer=KIND/MODEL"
+            raise InputError(f"agent {cls.__name__}: the class is a memory, with add and search: give its spec, agent={spec!r}")
         raise InputError(f"agent {cls.__name__}: the class has no method reply: add `def reply(self, message)` that returns a str")
     if (wanted := _parameters(cls)) > 0:
         what = f"{wanted} argument{'s' * (wanted > 1)}"

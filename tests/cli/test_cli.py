@@ -86,7 +86,7 @@ def longspan(*arguments: str, where: Path, stdin: str = "") -> subprocess.Comple
         ),
         (
             ["run", "--agent", "python:mine:Two"],
-            "reply takes message and history: it must take a message alone, `def reply(self, message)`",
+            "reply takes message and history, but longspan passes message: write `def reply(self, message)`",
         ),
         (["run", "--agent", "memory/mine:New"], "there is no memory 'mine'; did you mean memory/python:mine:New?"),
         (["run", "--agent", "orcale"], "there is no kind of agent 'orcale'; did you mean oracle?"),
