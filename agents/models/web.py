@@ -257,7 +257,9 @@ def refusal_in(error: Exception) -> str | None:
 def stream_error(error: Any) -> Exception:
     """Return the error for an error event in the middle of an answer, or instead of an answer."""
     code, message = _error_fields(error)
-    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 400 if REJECTION.search(code) else 0
+    inner = error.get("error") if isinstance(error, dict) else None
+    number = str(inner.get("code") if isinstance(inner, dict) else None)
+    status = int(number) if re.fullmatch("[45][0-9][0-9]", number) else 400 if REJECTION.search(code) else 0
     if status:  # a gateway's answer with the provider's status
         if status in REJECTED:
             note_free()
@@ -285,7 +287,7 @@ def _error_fields(error: Any) -> tuple[str, str]:
         return "", _line(error)
     if not isinstance(error, dict):
         return "", ""
-    codes = [_line(str(code) if isinstance(code := error.get(name), int) else code) for name in ("code", "type", "status")]
+    codes = [_line(error.get(name)) for name in ("code", "type", "status")]
     message = error.get("message") or error.get("detail")
     return next(filter(None, codes), ""), _line(message if isinstance(message, str) else " ".join(text for _, text in _strings(message)))
 
