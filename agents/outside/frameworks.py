@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 USER, ASSISTANT = "user", "assistant"
@@ -104,11 +105,20 @@ class SavingAgent(MarkingAgent):
 
 
 class HistoryAgent(SavingAgent):
-    """A conversation that is a list of messages."""
+    """A conversation that is a list of messages. Subclasses define `answer`, or `ask` if the framework returns the list."""
 
     def write(self, role: str, text: str) -> Any:
         """Return a message of the framework."""
         return {"role": role, "content": text}
+
+    async def answer(self, text: str) -> tuple[str, Any]:
+        """Return the reply to a message, and its usage or None, and keep nothing."""
+        raise NotImplementedError
+
+    async def ask(self, text: str) -> tuple[Any, Any]:
+        said, usage = await self.answer(text)
+        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
+        return said, usage
 
     def observe(self, message: Any, reply: str) -> None:
         """Store a turn."""
@@ -189,20 +199,15 @@ class LangGraphThread(LangChainAgent):
 class LangChainHistory(HistoryAgent, LangChainAgent):
     """LangChain's chat models, and LangGraph's graphs without a checkpointer: each gets the whole conversation."""
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
-        messages = [*self.kept, self.write(USER, text)]
-        said, usage = await self.invoke(messages)
-        self.kept = [*messages, self.write(ASSISTANT, said)]
-        return said, usage
+    async def answer(self, text: str) -> tuple[str, Any]:
+        return await self.invoke([*self.kept, self.write(USER, text)])
 
 
 class LlamaIndexAgent(HistoryAgent):
     """LlamaIndex's agents: the conversation is their `chat_history`."""
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
-        said = str(await self.agent.run(user_msg=text, chat_history=list(self.kept)))
-        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
-        return said, None
+    async def answer(self, text: str) -> tuple[str, Any]:
+        return str(await self.agent.run(user_msg=text, chat_history=list(self.kept))), None
 
     def write(self, role: str, text: str) -> Any:
         from llama_index.core.llms import ChatMessage
@@ -221,10 +226,8 @@ class LlamaIndexChat(LlamaIndexAgent):
 
     takes_turns = True
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
-        said = str(await self.agent.achat(text, chat_history=list(self.kept)))
-        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
-        return said, None
+    async def answer(self, text: str) -> tuple[str, Any]:
+        return str(await self.agent.achat(text, chat_history=list(self.kept))), None
 
 
 class CrewAIAgent(HistoryAgent):
@@ -232,10 +235,8 @@ class CrewAIAgent(HistoryAgent):
 
     takes_turns = True
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
-        messages = [*self.kept, self.write(USER, text)]
-        result = await self.agent.kickoff_async(messages)
-        self.kept = [*messages, self.write(ASSISTANT, result.raw)]
+    async def answer(self, text: str) -> tuple[str, Any]:
+        result = await self.agent.kickoff_async([*self.kept, self.write(USER, text)])
         return result.raw, add_up([result.usage_metrics])
 
 
@@ -249,11 +250,10 @@ class CrewAICrew(HistoryAgent):
         self.agent = agent.copy()  # a call fills in the inputs for good
         self.input = choose_input(sorted(self.agent.fetch_inputs()))
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
+    async def answer(self, text: str) -> tuple[str, Any]:
         history = "\n".join(f"{message['role']}: {message['content']}" for message in self.kept)
         before = vars(self.agent.calculate_usage_metrics())  # of all calls so far
         result = await self.agent.kickoff_async(inputs={self.input: text, "history": history})
-        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, result.raw)]
         usage = {name: count - before[name] for name, count in vars(result.token_usage).items() if isinstance(count, int)}
         return result.raw, add_up([usage])
 
@@ -376,15 +376,13 @@ class DSPyProgram(HistoryAgent):
         self.input = choose_input(inputs)
         self.output = list(predictors[-1].signature.output_fields)[-1] if predictors else "answer"
 
-    async def ask(self, text: str) -> tuple[Any, Any]:
+    async def answer(self, text: str) -> tuple[str, Any]:
         from dspy import History
 
         pairs = zip(self.kept[::2], self.kept[1::2])  # noqa: B905 - Python 3.8 has no strict
         turns = [{self.input: asked["content"], self.output: told["content"]} for asked, told in pairs]
         output = await run_in_thread(self.agent, **{self.input: text}, history=History(messages=turns))
-        said = str(list(output.values())[-1])
-        self.kept = [*self.kept, self.write(USER, text), self.write(ASSISTANT, said)]
-        return said, add_up((output.get_lm_usage() or {}).values())
+        return str(list(output.values())[-1]), add_up((output.get_lm_usage() or {}).values())
 
 
 class HaystackAgent(HistoryAgent):
@@ -525,23 +523,17 @@ def read_langchain(returned: Any) -> tuple[str, list[Any]]:
     """Return a reply and its messages from what a runnable returned: text, a message, or a state with messages."""
     if isinstance(returned, str):
         return returned, []
-    messages = new_messages(returned.get("messages")) if isinstance(returned, dict) else [returned]
+    messages = [returned]
+    if isinstance(returned, dict):  # a state: the messages after the user's last one
+        state = returned.get("messages")
+        new = takewhile(lambda each: getattr(each, "type", None) != "human", reversed(state if isinstance(state, list) else []))
+        messages = list(new)[::-1]
     text = text_of(messages[-1]) if messages else None
     if text is None:
         keys = f" with the keys {', '.join(map(str, returned))}" if isinstance(returned, dict) else ""
         what = f"invoke returned {type(returned).__name__}{keys}"
         raise TypeError(f"{what}, expected text, a message, or a state whose last message is a reply")
     return text, messages
-
-
-def new_messages(messages: Any) -> list[Any]:
-    """Return the messages after the user's last one."""
-    found: list[Any] = []
-    for message in reversed(messages if isinstance(messages, list) else []):
-        if getattr(message, "type", None) == "human":
-            break
-        found.insert(0, message)
-    return found
 
 
 def text_of(message: Any) -> str | None:

@@ -57,8 +57,7 @@ class RunnableAgent(InProcessAgent):
     def __init__(self, target: str, options: AgentOptions | None = None) -> None:
         settings = options if isinstance(options, self.Options) else self.Options()
         named = find_object("runnable", target)
-        if (adapter := find_adapter(named)) and not issubclass(adapter, LangChainAgent):
-            raise InputError(f"runnable:{target} is a {type(named).__module__}.{type(named).__qualname__}: name it python:{target}")
+        _refuse_others(named, target)
         is_shared = _is_runnable(named)
         name = f"runnable:{target}"
         super().__init__(name, settings, share_thread(f"runnable:{target.partition(':')[0]}") if is_shared else LoopThread(name))
@@ -134,6 +133,7 @@ class RunnableAgent(InProcessAgent):
         if not callable(function):
             raise InputError(f"{self.name} has neither ainvoke nor invoke; name a runnable, or a function that returns one")
         made = self.run_now("the function that makes it", function)
+        _refuse_others(made, self.name.partition(":")[2])
         if not _is_runnable(made):
             raise InputError(f"{self.name} returned {type(made).__name__}, which has neither ainvoke nor invoke")
         return made
@@ -166,6 +166,12 @@ class RunnableAgent(InProcessAgent):
             raise AgentError(f"{self.name}: invoke returned a message with invalid usage: {problem}") from None
         usage = sum_of(each.usage for each in counts) if counts else None
         return price_reply(Reply(text, usage), self.rates, counts)
+
+
+def _refuse_others(value: Any, target: str) -> None:
+    """Raise InputError for the agent of another framework, which may have a method `invoke` of another meaning."""
+    if (adapter := find_adapter(value)) and not issubclass(adapter, LangChainAgent):
+        raise InputError(f"runnable:{target} is a {type(value).__module__}.{type(value).__qualname__}: name it python:{target}")
 
 
 def _is_runnable(value: Any) -> bool:

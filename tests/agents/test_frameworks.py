@@ -78,7 +78,7 @@ class Runner:
         usage = {"input_tokens": 10, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}
         return SimpleNamespace(final_output=output, to_input_list=lambda: items, context_wrapper=SimpleNamespace(usage=usage))
 """,
-    "agents/agent.py": "class Agent: pass\nagent = Agent()\n",
+    "agents/agent.py": "class Agent: pass\nagent = Agent()\ndef make(): return agent\n",
     "llama_index/core/llms.py": """
 from enum import Enum
 class Role(Enum):
@@ -404,6 +404,7 @@ def test_messages_begin_with_the_virtual_time(options: str, said: str, installed
         ("python:agents.agent:agent?timestamps=no", "timestamps must be true or false, got 'no'"),
         ("python:agents.agent:agent?speed=3", "unexpected keyword argument 'speed'"),
         ("runnable:agents.agent:agent", "runnable:agents.agent:agent is a agents.agent.Agent: name it python:agents.agent:agent"),
+        ("runnable:agents.agent:make", "name it python:agents.agent:make"),
     ],
 )
 def test_an_object_that_cannot_be_adapted_is_refused(spec: str, said: str, installed: Path) -> None:
