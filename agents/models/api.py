@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
-from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, NoReturn
 
 from pydantic import BeforeValidator, Field
 
@@ -25,7 +25,17 @@ from longspan.simulator.subject.purse import note_used
 from longspan.simulator.subject.replies import KeptCall, KeptReply, current_replies, key_of
 from longspan.simulator.subject.telemetry import model_call
 
-__all__ = ["ApiCore", "ApiOptions", "Request", "ServerAnswer", "dig_value", "merge_body", "parse_events", "parse_usage"]
+__all__ = [
+    "ApiCore",
+    "ApiOptions",
+    "Request",
+    "ServerAnswer",
+    "ServerState",
+    "dig_value",
+    "merge_body",
+    "parse_events",
+    "parse_usage",
+]
 
 ESTIMATED_TOKENS: Final = 1.2
 """The assumed number of a model's tokens per o200k token, if its tokenizer is not available. Current tokenizers need 0.9 to 1.4 tokens per
@@ -110,10 +120,22 @@ class ApiOptions(ProviderOptions):
     the number and length of answers, or `stream`, and holds no key: it is written to files."""
 
 
+class ServerState(NamedTuple):
+    """The state of a conversation that the server keeps, of `tokens` tokens if known, as a request names it in its body and headers."""
+
+    fields: Mapping[str, Any]
+    headers: Mapping[str, str]
+    tokens: int
+
+
+STATELESS: Final = ServerState({}, {}, 0)
+
+
 class Request:
     """A request to a model: an optional system message, the conversation, the answer's maximum tokens and its JSON schema.
 
-    The model gets the definitions of `tools`. Without `may_call`, the request forbids calls.
+    The model gets the definitions of `tools`. Without `may_call`, the request forbids calls. The messages follow those of the server's
+    `state`.
     """
 
     def __init__(
@@ -123,6 +145,7 @@ class Request:
         schema: Mapping[str, Any] | None,
         tools: Sequence[Tool] = (),
         may_call: bool = True,
+        state: ServerState = STATELESS,
     ) -> None:
         self.system = "\n\n".join(message.text for message in messages if message.role == "system")
         self.messages = [message for message in messages if message.role != "system"]
@@ -130,13 +153,14 @@ class Request:
         self.schema = dict(schema) if schema is not None else None
         self.tools = tools
         self.may_call = may_call
+        self.state = state
 
     @property
     def at_most(self) -> Usage:
         """An upper estimate of the tokens of prompt and answer. English has about four bytes per token, other scripts at least three."""
         texts = [self.system, *(message.text for message in self.messages), *(json.dumps(tool.parameters) for tool in self.tools)]
         size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
-        return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
+        return Usage(self.state.tokens + size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
 
 class ServerAnswer:
@@ -144,7 +168,7 @@ class ServerAnswer:
 
     `done`: the provider has marked its end. `truncated`: it reached the maximum length. `refusal`: why the model refused, or None.
     `called`: it tried to call a tool, even an unknown one or with a malformed call. `calls`: the valid calls. With calls, `raw` is the
-    answer in the vendor's format.
+    answer in the vendor's format. `id`: the server's name for it.
     """
 
     def __init__(self) -> None:
@@ -157,6 +181,7 @@ class ServerAnswer:
         self.refusal: str | None = None
         self.called = False
         self.thoughts: list[str] = []
+        self.id = ""
 
     def think(self, text: object) -> None:
         """Add a piece of the model's thoughts, if it is a string."""
@@ -233,6 +258,10 @@ class ApiCore(ABC):
         """Return the model's answer, or its calls of `tools` (see `ToolCore`)."""
         return await self._complete(Request(messages, self.max_output, None, tools, may_call))
 
+    async def go_on(self, messages: Sequence[ChatMessage], state: ServerState) -> Completion:
+        """Return the model's answer to messages that continue a conversation that the server keeps. Errors are those of `complete`."""
+        return await self._complete(Request(messages, self.max_output, None, state=state))
+
     async def _complete(self, request: Request) -> Completion:
         async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
             try:
@@ -249,9 +278,10 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
-            return (Completion(text, usage, tuple(calls), redact_json(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
+            raw = redact_json(clean_json(answer.raw))
+            return (Completion(text, usage, tuple(calls), raw, thinking, cut, answer.id), answer.refusal), usage
 
-        replies = current_replies()
+        replies = current_replies() if request.state is STATELESS else None  # otherwise, a reply depends on more than its prompt
         key = key_of(self._cache_key(request)) if replies is not None else ""
         if replies is not None and (kept := replies.find(key)) is not None:
             completion, refusal, usage = _from_kept(kept)
@@ -298,7 +328,7 @@ class ApiCore(ABC):
 
 
 def _to_keep(key: str, completion: Completion, refusal: str | None) -> KeptReply:
-    text, usage, calls, raw, thinking, cut = completion
+    text, usage, calls, raw, thinking, cut, _ = completion
     used = {"input_tokens": usage.input_tokens, "cached_tokens": usage.cached_tokens, "output_tokens": usage.output_tokens}
     made = [KeptCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls]
     return KeptReply(key=key, text=text, **used, calls=made, raw=raw if calls else None, thinking=thinking, cut=cut, refusal=refusal)

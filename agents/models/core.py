@@ -91,7 +91,8 @@ class Completion(NamedTuple):
     """A core's answer and the tokens it used.
 
     `raw`: the answer in the vendor's format, if it calls tools. `thinking`: the model's thoughts, if separate from the answer. `cut`: why
-    the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`).
+    the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`). `id`: the
+    server's name for the answer, if it has one.
     """
 
     text: str
@@ -100,6 +101,7 @@ class Completion(NamedTuple):
     raw: Any = None
     thinking: str = ""
     cut: Cut = ""
+    id: str = ""
 
     @property
     def told(self) -> dict[str, Any]:

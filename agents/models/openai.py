@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from pydantic import Field, model_validator
 
+from longspan.agents.base import AgentOptions
 from longspan.agents.models.api import ApiCore, ApiOptions, Request, ServerAnswer, dig_value, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
+from longspan.agents.models.stateful import SessionAgent, SessionOptions
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.tokens import EncodingName
 
@@ -71,7 +73,8 @@ class OpenAICore(ApiCore):
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=self._body(request)) as response:
+        sent = {"extra_body": merge_body(self._body(request), request.state.fields), "extra_headers": request.state.headers}
+        async with create(model=self.model, messages=[], stream=stream, **sent) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body, stream):
@@ -147,5 +150,16 @@ class OpenAIAgent(ApiAgent):
 
     core_class = OpenAICore
 
-    class Options(OpenAICore.Options, ChatOptions):
+    class Options(OpenAICore.Options, ChatOptions, SessionOptions):
         """The options of the agent and the model."""
+
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> ApiAgent:
+        """Create an agent, whose server keeps the conversation if the options say so."""
+        return _Session(target, options) if isinstance(options, cls.Options) and options.history == "server" else cls(target, options)
+
+
+@final
+class _Session(SessionAgent):
+    core_class = OpenAICore
+    Options = OpenAIAgent.Options  # type: ignore[assignment]
