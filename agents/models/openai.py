@@ -19,7 +19,7 @@ from longspan.simulator.base.tokens import EncodingName
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["OPENAI", "OpenAIAgent", "OpenAICore"]
+__all__ = ["OPENAI", "OpenAIAgent", "OpenAICore", "find_encoding"]
 
 
 def _client(key: str, url: str, http: Any) -> AsyncOpenAI:
@@ -37,6 +37,17 @@ OPENAI = Vendor(
     url_variable="OPENAI_BASE_URL",
     make=_client,
 )
+
+
+def find_encoding(model: str) -> tuple[EncodingName, float] | None:
+    """Return the encoding of a model of OpenAI's, and the model's tokens per token of it; None for other models."""
+    from tiktoken import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model)
+    except KeyError:
+        return None
+    return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
 
 
 @final
@@ -60,13 +71,7 @@ class OpenAICore(ApiCore):
             return self
 
     def encoding(self) -> tuple[EncodingName, float]:
-        from tiktoken import encoding_name_for_model
-
-        try:
-            name = encoding_name_for_model(self.model)
-        except KeyError:
-            return super().encoding()
-        return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
+        return find_encoding(self.model) or super().encoding()
 
     async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
         stream = self.options.stream

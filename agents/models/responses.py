@@ -28,11 +28,12 @@ from longspan.agents.models.api import (
 )
 from longspan.agents.models.chat import ChatOptions, DryChat
 from longspan.agents.models.core import ChatMessage, Completion
-from longspan.agents.models.openai import OPENAI
+from longspan.agents.models.openai import OPENAI, find_encoding
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.stateful import TRACED, ServerPoint, StatefulAgent, check_shown
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.errors import first_problem
+from longspan.simulator.base.tokens import EncodingName
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -59,6 +60,9 @@ class ResponsesCore(ApiCore):
             if taken := sorted(TAKEN & self.extra_body.keys()):
                 raise ValueError(f"extra_body: {', '.join(taken)} cannot be set")
             return self
+
+    def encoding(self) -> tuple[EncodingName, float]:
+        return find_encoding(self.model) or super().encoding()
 
     async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
         stream = self.options.stream
