@@ -154,9 +154,8 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
             known = fork.since if saved is None else saved.newest(fork.point.turn)
             snapshots += saved is not None and known > 0
             shown += (transcripts[id].turns if id in transcripts else fork.point.turn) - known
-    where = (
-        "on its server" if can_rejoin(agent) else f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
-    )
+    where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
+    where = "on its server" if can_rejoin(agent) else where
     if can_observe(agent) or not shown:
         return f"{spec} continues {where} and observes the {shown:,} turns after that", False
     return f"{spec} has no observe: {shown:,} turns are sent to it again, {where}", True
