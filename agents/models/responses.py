@@ -30,7 +30,7 @@ from longspan.agents.models.chat import ChatOptions, DryChat
 from longspan.agents.models.core import ChatMessage, Completion
 from longspan.agents.models.openai import OPENAI, find_encoding
 from longspan.agents.models.provider import Vendor
-from longspan.agents.models.stateful import TRACED, ServerPoint, StatefulAgent, check_shown
+from longspan.agents.models.stateful import MAX_ID, ServerPoint, StatefulAgent, check_shown
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.errors import first_problem
 from longspan.simulator.base.tokens import EncodingName
@@ -188,10 +188,10 @@ class ResponsesAgent(StatefulAgent):
         assert isinstance(core, ResponsesCore)  # noqa: S101
         fields = {"store": True} | ({"previous_response_id": point.id} if point.id else {})
         completion = await core.go_on(prompt, ServerState(fields, {}, point.tokens))
-        if not completion.id:
-            raise AgentError(f"{core.name}: gave an answer without an id, from which the conversation could be continued")
+        if not 0 < len(completion.id) <= MAX_ID:
+            raise AgentError(f"{core.name}: gave an answer without a valid id, from which the conversation could be continued")
         usage = completion.usage
         self._point = ServerPoint(id=completion.id, tokens=usage.input_tokens + usage.output_tokens)
-        trace[TRACED] = self._point.model_dump()
+        trace |= self._point.trace
         self._sent = True
         return completion

@@ -23,19 +23,41 @@ from longspan.simulator.base.errors import first_problem
 from longspan.simulator.subject.ledger import DROPPED, Rates
 from longspan.simulator.subject.prompt_log import note_prompt
 
-__all__ = ["ServerPoint", "SessionAgent", "SessionOptions", "StatefulAgent", "check_shown"]
+__all__ = ["MAX_ID", "ServerPoint", "SessionAgent", "SessionOptions", "StatefulAgent", "check_shown"]
+
+MAX_ID: Final = 1000
+"""The maximum characters of a server's name for a state or a task."""
 
 TRACED: Final = "server"
 """The key of a trace with the state of the server's conversation after the turn."""
 
 
 class ServerPoint(BaseModel):
-    """A state of a conversation on the server: the server's name for it, empty before the first turn, and its tokens if known."""
+    """A state of a conversation on the server: the server's name for it, empty before the first turn, and its tokens if known.
+
+    `task`: the server's name for the task that waits for the next message, if any.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    id: str = Field(default="", max_length=1000)
+    id: str = Field(default="", max_length=MAX_ID)
     tokens: int = Field(default=0, ge=0)
+    task: str = Field(default="", max_length=MAX_ID)
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """The trace of a turn that ended in this state."""
+        return {TRACED: self.model_dump(exclude_defaults=True)}
+
+    @classmethod
+    def of(cls, message: Message, reply: Reply) -> ServerPoint | None:
+        """Return the state that a turn's trace names, if any. Raises AgentError if the trace is invalid: it may come from a file."""
+        if (found := (reply.trace or {}).get(TRACED)) is None:
+            return None
+        try:
+            return cls.model_validate(found)
+        except ValidationError as error:
+            raise AgentError(f"the trace of turn {message.turn_id} cannot be read: {first_problem(error)}") from None
 
 
 class StatefulAgent(ApiAgent):
@@ -56,12 +78,9 @@ class StatefulAgent(ApiAgent):
 
     async def rejoin(self, message: Message, reply: Reply) -> bool:
         """Continue the server's conversation after a turn, if its trace names the state. Raises AgentError if the trace is invalid."""
-        if (found := (reply.trace or {}).get(TRACED)) is None:
+        if (point := ServerPoint.of(message, reply)) is None:
             return False
-        try:
-            self._point = ServerPoint.model_validate(found)
-        except ValidationError as error:
-            raise AgentError(f"the trace of turn {message.turn_id} cannot be read: {first_problem(error)}") from None
+        self._point = point
         self._window.clear()
         self._last = LastTurn(turn_id=message.turn_id, reply=reply.text, refused=reply.refused)
         return True
@@ -135,7 +154,7 @@ class SessionAgent(StatefulAgent):
     again is in its conversation twice. Turns that it should only read are answered, too.
     """
 
-    has_snapshots = observes = repeatable = rewinds = False  # type: ignore[assignment]
+    has_snapshots = observes = repeatable = rewinds = False
     lacks = "only the present state, which its server keeps"
     worst_case = without_model = None  # type: ignore[assignment]  # its prompts are unknown
 
@@ -150,7 +169,7 @@ class SessionAgent(StatefulAgent):
 
     async def observe(self, message: Message, reply: str) -> Reply:  # type: ignore[override]
         answered = await self.reply(message)
-        return replace(drop_reply(answered), trace={TRACED: (answered.trace or {})[TRACED]})
+        return replace(drop_reply(answered), trace=self._point.trace)
 
     def _prompt(self, text: str) -> list[ChatMessage]:
         return [*([] if self._point.id else self._system), ChatMessage("user", text)]
@@ -158,7 +177,7 @@ class SessionAgent(StatefulAgent):
     async def _go_on(self, prompt: list[ChatMessage], trace: dict[str, Any]) -> Completion:
         if not self._point.id:
             self._point = ServerPoint(id=token_hex(16))
-        trace[TRACED] = self._point.model_dump(exclude_defaults=True)  # before the request, since even a refused message is kept
+        trace |= self._point.trace  # before the request, since even a refused message is kept
         self._sent = True
         options, core = self.options, self.core
         assert isinstance(options, SessionOptions) and isinstance(core, self.core_class)  # noqa: S101, PT018

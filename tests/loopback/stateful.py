@@ -35,14 +35,19 @@ class Stateful:
 
     `sessions` holds the conversations of chat completions and of A2A by id, and `responses` each answer's. An answer's id is a digest of
     its conversation, so that two runs with the same turns get the same ids. `acts` replace the next answers: a status and an answer each.
+
+    Over A2A, it speaks `version`. `modes` say how it answers the next messages: with a "message" (as later ones), or with a task that is
+    "completed", "working" for two polls before it is, or ends in another state. A task's text is in an artifact if it is completed, else in
+    its status.
     """
 
-    def __init__(self, reply: Callable[[Sequence[Said]], str] = recite, session: str = "X-Session-Id") -> None:
-        self.reply, self.session = reply, session
+    def __init__(self, reply: Callable[[Sequence[Said]], str] = recite, *, session: str = "X-Session-Id", version: str = "1.0") -> None:
+        self.reply, self.session, self.version = reply, session, version
+        self.modes: deque[str] = deque()
         self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.sessions: dict[str, list[Said]] = {}
         self.responses: dict[str, list[Said]] = {}
-        self.tasks: dict[str, list[dict[str, Any]]] = {}
+        self.tasks: dict[str, deque[dict[str, Any]]] = {}
         self.acts: deque[tuple[int, Any]] = deque()
         self.on_answer: Callable[[int], None] = lambda number: None
         self.lock = threading.Lock()
@@ -74,7 +79,51 @@ class Stateful:
             return self._chat(headers, body)
         if path == "/v1/responses":
             return self._respond(body)
+        if path == "/.well-known/agent-card.json":
+            return 200, self.card()
+        if path == "/rpc":
+            return 200, {"jsonrpc": "2.0", "id": body["id"], "result": self._call(body["method"], body["params"])}
         return 404, {"error": {"message": f"there is no {path}"}}
+
+    def card(self) -> dict[str, Any]:
+        """Return the A2A agent's card."""
+        if self.version.startswith("0."):
+            return {"name": "reciter", "url": f"{self.address}/rpc", "protocolVersion": self.version}
+        interfaces = [("GRPC", "http://127.0.0.1:9"), ("JSONRPC", f"{self.address}/rpc")]
+        listed = [{"protocolBinding": binding, "url": url, "protocolVersion": self.version} for binding, url in interfaces]
+        return {"name": "reciter", "supportedInterfaces": listed}
+
+    def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        old = self.version.startswith("0.")
+        if method == ("tasks/get" if old else "GetTask"):
+            states = self.tasks[params["id"]]
+            return states.popleft() if len(states) > 1 else states[0]
+        assert method == ("message/send" if old else "SendMessage")
+        sent = params["message"]
+        assert (sent["role"], "kind" in sent) == (("user", True) if old else ("ROLE_USER", False))
+        context = sent.get("contextId") or f"context-{len(self.sessions) + 1}"
+        said = self.sessions.setdefault(context, [])
+        said.append(("user", "".join(part["text"] for part in sent["parts"])))
+        text = self.reply(said)
+        said.append(("assistant", text))
+        mode = self.modes.popleft() if self.modes else "message"
+        parts = [{"kind": "text", "text": text}] if old else [{"text": text}]
+        if mode == "message":
+            message = {"messageId": "m", "contextId": context, "role": "agent" if old else "ROLE_AGENT", "parts": parts}
+            return message | {"kind": "message"} if old else {"message": message}
+        id = sent.get("taskId") or f"task-{len(self.tasks) + 1}"
+        states = ["working", "working", "completed"] if mode == "working" else [mode]
+        tasks = []
+        for state in states:
+            named = state if old else f"TASK_STATE_{state.upper().replace('-', '_')}"
+            task: dict[str, Any] = {"id": id, "contextId": context, "status": {"state": named}} | ({"kind": "task"} if old else {})
+            if state == "completed":
+                task["artifacts"] = [{"artifactId": "a", "parts": [*parts, {"data": {"n": 1}}]}]
+            elif state != "working":
+                task["status"]["message"] = {"messageId": "m", "parts": parts}
+            tasks.append(task)
+        self.tasks[id] = deque(tasks[1:] or tasks)
+        return tasks[0] if old else {"task": tasks[0]}
 
     def _chat(self, headers: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
         id = headers.get(self.session.lower()) or body.get(self.session)
