@@ -150,7 +150,7 @@ class Stateful:
         id = "resp_" + hashlib.sha256(repr(said).encode()).hexdigest()[:24]
         if body["store"]:
             self.responses[id] = said
-        return 200, response(id, text, inputs=_size(prompt), cached=_size(earlier), output=_size([("", text)]))
+        return 200, response(id, text, read=_size(prompt), cached=_size(earlier), wrote=_size([("", text)]))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         owner = self
@@ -188,16 +188,16 @@ class Stateful:
         return Handler
 
 
-def response(id: str, text: str, *, inputs: int = 9, cached: int = 0, output: int = 3, **more: Any) -> dict[str, Any]:
+def response(id: str, text: str, *, read: int = 9, cached: int = 0, wrote: int = 3, **more: Any) -> dict[str, Any]:
     """Return a response as OpenAI's API answers."""
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     part = {"type": "output_text", "text": text, "annotations": []}
     usage = {
-        "input_tokens": inputs,
+        "input_tokens": read,
         "input_tokens_details": {"cached_tokens": cached},
-        "output_tokens": output,
+        "output_tokens": wrote,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": inputs + output,
+        "total_tokens": read + wrote,
     }
     head = {"id": id, "object": "response", "created_at": 1, "model": "m", "error": None, "incomplete_details": None}
     return head | {"status": "completed", "output": [message | {"content": [part]}], "usage": usage} | more
