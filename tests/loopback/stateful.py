@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +25,8 @@ Said = tuple[str, str]
 def recite(said: Sequence[Said]) -> str:
     """Return a reply that depends on the whole conversation: words by its digest, and the earlier message most like the last one."""
     digest = hashlib.sha256(repr(list(said)).encode()).hexdigest()
-    last = set(said[-1][1].lower().split())
-    alike = max((text for role, text in said[:-1] if role == "user"), key=lambda text: len(last & set(text.lower().split())), default="")
+    last = _words(said[-1][1])
+    alike = max((text for role, text in said[:-1] if role == "user"), key=lambda text: len(last & _words(text)), default="")
     return f"{' '.join(WORDS[int(digit, 16) % len(WORDS)] for digit in digest[:5])}. {alike[-200:]}"
 
 
@@ -33,8 +34,9 @@ def recite(said: Sequence[Said]) -> str:
 class Stateful:
     """Answers with the result of `reply` for a conversation. `asked` has each request's path, headers and JSON.
 
-    `sessions` holds the conversations of chat completions and of A2A by id, and `responses` each answer's. An answer's id is a digest of
-    its conversation, so that two runs with the same turns get the same ids. `acts` replace the next answers: a status and an answer each.
+    `sessions` holds the conversations of chat completions and of A2A by id, and `responses` each answer's; `continued` says from which
+    answer. An answer's id is a digest of its conversation, so that two runs with the same turns get the same ids. `acts` replace the next
+    answers: a status and an answer each.
 
     Over A2A, it speaks `version`. `modes` say how it answers the next messages: with a "message" (as later ones), or with a task that is
     "completed", "working" for two polls before it is, or ends in another state. A task's text is in an artifact if it is completed, else in
@@ -47,6 +49,7 @@ class Stateful:
         self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.sessions: dict[str, list[Said]] = {}
         self.responses: dict[str, list[Said]] = {}
+        self.continued: dict[str, str | None] = {}
         self.tasks: dict[str, deque[dict[str, Any]]] = {}
         self.acts: deque[tuple[int, Any]] = deque()
         self.on_answer: Callable[[int], None] = lambda number: None
@@ -150,6 +153,7 @@ class Stateful:
         id = "resp_" + hashlib.sha256(repr(said).encode()).hexdigest()[:24]
         if body["store"]:
             self.responses[id] = said
+            self.continued[id] = before
         return 200, response(id, text, read=_size(prompt), cached=_size(earlier), wrote=_size([("", text)]))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -201,6 +205,11 @@ def response(id: str, text: str, *, read: int = 9, cached: int = 0, wrote: int =
     }
     head = {"id": id, "object": "response", "created_at": 1, "model": "m", "error": None, "incomplete_details": None}
     return head | {"status": "completed", "output": [message | {"content": [part]}], "usage": usage} | more
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a message, without the virtual time at its start."""
+    return set(re.findall(r"[a-z]\w*", re.sub(r"^\[.*?\]", "", text).lower()))
 
 
 def _size(said: Sequence[Said]) -> int:
