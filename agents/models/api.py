@@ -210,7 +210,7 @@ class ServerAnswer:
 
 
 class ApiCore(ABC):
-    """A chat model behind a vendor's API. Calls may overlap.
+    """A chat model behind a vendor's API. Calls may overlap. `attempts` counts requests, repeated ones included.
 
     Raises InputError without the vendor's library, the key or the model's name.
     """
@@ -226,6 +226,7 @@ class ApiCore(ABC):
         self.priced_as: str | Rates = self.provider.priced_as
         self.window = _window(self.name) if self.provider.official else None
         self.max_output = options.max_tokens
+        self.attempts = 0
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
 
@@ -264,6 +265,7 @@ class ApiCore(ABC):
 
     async def _complete(self, request: Request) -> Completion:
         async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
+            self.attempts += 1
             try:
                 answer = await self.ask(client, request)
             except Exception as error:

@@ -182,8 +182,13 @@ class SessionAgent(StatefulAgent):
         options, core = self.options, self.core
         assert isinstance(options, SessionOptions) and isinstance(core, self.core_class)  # noqa: S101, PT018
         where, _, name = options.conversation.partition(":")
-        if where == "header":
-            return await core.go_on(prompt, ServerState({}, {name: self._point.id}, 0))
-        first, *names = reversed(name.split("."))
-        fields = reduce(lambda inner, outer: {outer: inner}, names, {first: self._point.id})
-        return await core.go_on(prompt, ServerState(fields, {}, 0))
+        *names, last = name.split(".")
+        named = {last: self._point.id}
+        fields = reduce(lambda inner, outer: {outer: inner}, reversed(names), named)
+        state = ServerState({}, named, 0) if where == "header" else ServerState(fields, {}, 0)
+        before = core.attempts
+        try:
+            return await core.go_on(prompt, state)
+        finally:
+            if (sent := core.attempts - before) > 1:
+                trace["sent"] = sent  # an attempt that failed may be in the conversation, too

@@ -104,6 +104,12 @@ def test_it_says_what_it_cannot_do(server: Stateful) -> None:
     assert len(server.asked) == 2, "a turn that is sent again is in the conversation twice, and nobody pretends that it is not"
 
 
+def test_a_message_that_was_sent_again_is_marked(server: Stateful) -> None:
+    server.acts.append((500, {"error": {"message": "not now"}}))
+    replies = talk(agent(server), "one", "two")
+    assert [(reply.trace or {}).get("sent") for reply in replies] == [2, None]
+
+
 def test_a_refused_message_is_in_the_conversation_all_the_same(server: Stateful) -> None:
     refusal = {"choices": [{"message": {"role": "assistant", "refusal": "I must not."}, "finish_reason": "stop"}]}
     server.acts.append((200, refusal))
