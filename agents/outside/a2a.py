@@ -20,13 +20,12 @@ from pydantic import Field
 
 from longspan.agents.base import AgentError, AgentOptions, Danger, Message, Reply
 from longspan.agents.models.api import dig_value
-from longspan.agents.models.core import stamp_message
 from longspan.agents.models.stateful import MAX_ID, ServerPoint
 from longspan.agents.models.web import check_url, is_loopback
-from longspan.agents.outside.counts import drop_reply
 from longspan.agents.outside.http import ASCII, KEY, Connection
 from longspan.agents.outside.protocol import decode_json, make_printable
-from longspan.agents.outside.remote import OutsideAgent, RemoteOptions, too_slow
+from longspan.agents.outside.remote import too_slow
+from longspan.agents.outside.session_agent import OutsideSessionAgent, SessionOptions
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["A2aAgent"]
@@ -55,17 +54,12 @@ class _Interface(NamedTuple):
 
 
 @final
-class A2aAgent(OutsideAgent):
-    """An agent behind A2A. It cannot return to an earlier state, and answers turns that it should only read."""
+class A2aAgent(OutsideSessionAgent):
+    """An agent behind A2A."""
 
-    has_snapshots = observes = repeatable = False
-    lacks = "only the present state, which its server keeps"
-
-    class Options(RemoteOptions):
+    class Options(SessionOptions):
         """The options of an agent behind A2A."""
 
-        timestamps: bool = True
-        """Each message begins with its virtual date and time."""
         key_env: str = Field(default=KEY, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")
         """The environment variable that holds the key, which is sent as a bearer token."""
 
@@ -78,44 +72,28 @@ class A2aAgent(OutsideAgent):
         settings = options if isinstance(options, self.Options) else self.Options()
         self.url = check_url(quote(target, safe=ASCII), "agent over A2A", settings.key_env).rstrip("/")
         super().__init__(target, settings, f"a2a:{self.url}")
-        self._settings = settings
         self._connection = Connection(self.url, settings.key_env)
         self._interface: _Interface | None = None
-        self._point = ServerPoint()
         self._sender = token_hex(8)
 
     async def reply(self, message: Message) -> Reply:
-        text = stamp_message(message.text, message.sent_at) if self._settings.timestamps else message.text
         try:
             with trio.fail_after(self._timeout):
-                reply = await self._ask(text, message.turn_id)
+                reply = await self._ask(self.display(message), message.turn_id)
         except trio.TooSlowError:
             raise AgentError(f"{self.name}: {too_slow(self._timeout)}") from None
         except AgentError as error:
             raise AgentError(f"{self.name}: {error}") from None
-        return replace(reply, trace=self._point.trace)
-
-    async def observe(self, message: Message, reply: str) -> Reply:
-        answered = await self.reply(message)
-        return replace(drop_reply(answered), trace=answered.trace)
-
-    async def rejoin(self, message: Message, reply: Reply) -> bool:
-        """Continue in the context after a turn, if its trace names it. Raises AgentError if the trace is invalid."""
-        point = ServerPoint.of(message, reply)
-        self._point = point or self._point
-        return point is not None
-
-    async def reset(self) -> None:
-        self._point = ServerPoint()
+        return replace(reply, trace=self.point.trace)
 
     async def _ask(self, text: str, turn: str) -> Reply:
         """Send a message, and wait until its task is finished or needs another message."""
         if self._interface is None:
             self._interface = await self._find_interface()
-        old, known = self._interface.is_old, {"contextId": self._point.id, "taskId": self._point.task}
+        old, known = self._interface.is_old, {"contextId": self.point.id, "taskId": self.point.task}
         message = {
             # An agent may recognise a message that is sent again by its id.
-            "messageId": f"{self._point.id or self._sender}-{turn}",
+            "messageId": f"{self.point.id or self._sender}-{turn}",
             "role": "user" if old else "ROLE_USER",
             "parts": [{"text": text} | ({"kind": "text"} if old else {})],
             **({"kind": "message"} if old else {}),
@@ -131,15 +109,15 @@ class A2aAgent(OutsideAgent):
             await trio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE)
             answer = await self._call("tasks/get" if old else "GetTask", {"id": id, "historyLength": 1}, repeatable=True)
-        context = dig_value(answer, "contextId") or self._point.id
+        context = dig_value(answer, "contextId") or self.point.id
         if not isinstance(context, str) or not 0 < len(context) <= MAX_ID:
             raise AgentError("answered without a valid contextId, so that it cannot continue a conversation")
-        if self._point.id and context != self._point.id:
+        if self.point.id and context != self.point.id:
             raise AgentError("answered in another context: it has lost the conversation")
         said = _said(answer)
         if state is not None and state not in ANSWERED:
             raise AgentError(f"its task is {make_printable(state)}{f': {make_printable(said)}' if said else ''}")
-        self._point = ServerPoint(id=context, task=id[:MAX_ID] if state == "input-required" and isinstance(id, str) else "")
+        self.point = ServerPoint(id=context, task=id[:MAX_ID] if state == "input-required" and isinstance(id, str) else "")
         return Reply(said, refused=state == "rejected")
 
     async def _find_interface(self) -> _Interface:

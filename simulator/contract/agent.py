@@ -300,7 +300,7 @@ def is_bound_to_its_thread(agent: Agent) -> bool:
 
 def can_rejoin(agent: Agent) -> TypeGuard[RejoiningAgent]:
     """Return whether the agent can continue an interrupted conversation on its server, without being shown its turns again."""
-    return isinstance(agent, RejoiningAgent)
+    return isinstance(agent, RejoiningAgent) and bool(getattr(agent, "rejoins", True))
 
 
 def can_repeat_turn(agent: Agent) -> bool:
