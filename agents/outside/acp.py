@@ -84,10 +84,10 @@ class AcpAgent(OutsideSessionAgent):
     async def reset(self) -> None:
         await super().reset()
         await self.close()
+        self._abilities = None  # of the ended program
 
     async def close(self) -> None:
         await self._program.end()
-        self._abilities = None
 
     @property
     def _place(self) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 It answers with the number of messages that its session has, and does what the message asks for.
 """
 
+import itertools
 import json
 import sys
 from pathlib import Path
 
 folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
 sessions = {}
-asked = 0
+ids = itertools.count(1)
 
 
 def send(**message):
@@ -17,15 +18,12 @@ def send(**message):
 
 
 def update(session, kind, text):
-    send(
-        method="session/update", params={"sessionId": session, "update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}}
-    )
+    told = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+    send(method="session/update", params={"sessionId": session, "update": told})
 
 
 def request(method, **params):
-    global asked
-    asked += 1
-    send(id=f"a{asked}", method=method, params=params)
+    send(id=f"a{next(ids)}", method=method, params=params)
     return json.loads(sys.stdin.readline())
 
 
