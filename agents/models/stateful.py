@@ -155,7 +155,7 @@ class SessionAgent(StatefulAgent):
     """
 
     has_snapshots = observes = repeatable = rewinds = False
-    lacks = "only the present state, which its server keeps"
+    lacks = "only its present state"
     worst_case = without_model = None  # type: ignore[assignment]  # its prompts are unknown
 
     @property

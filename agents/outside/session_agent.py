@@ -28,7 +28,7 @@ class OutsideSessionAgent(OutsideAgent):
     """
 
     has_snapshots = observes = repeatable = False
-    lacks: ClassVar[str] = "only the present state, which its server keeps"
+    lacks: ClassVar[str] = "only its present state"
 
     def __init__(self, target: str, settings: SessionOptions, name: str) -> None:
         super().__init__(target, settings, name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.loopback import Server
 
-collect_ignore = [] if "LONGSPAN_A2A" in os.environ else ["test_a2a_sdk.py"]
+collect_ignore = [] if "LONGSPAN_PROTOCOLS" in os.environ else ["test_protocol_sdks.py"]
 
 Install = Callable[[str, dict[str, str]], None]
 

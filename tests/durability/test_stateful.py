@@ -140,7 +140,7 @@ def test_each_question_about_a_history_is_asked_from_the_state_at_its_end(server
 @pytest.mark.parametrize("kind", ["session", "a2a"])
 def test_a_conversation_that_cannot_go_back_is_told_again_for_each_question(kind: str, server: Stateful, tmp_path: Path) -> None:
     agent = spec(kind, server)
-    refused = "only the present state, which its server keeps, so that the 4 questions .*: --branch off .* --branch retell"
+    refused = "only its present state, so that the 4 questions .*: --branch off .* --branch retell"
     with pytest.raises(InputError, match=refused):
         result_of(plan_run(diary(agent), tmp_path))
     ways: list[tuple[Branch, int]] = [("off", 1), ("retell", 4)]

@@ -1,6 +1,6 @@
-"""Agents behind the A2A SDK's own server.
+"""Agents behind the A2A SDK's own server, and behind the ACP SDK.
 
-Collected only if LONGSPAN_A2A names a Python that has a2a-sdk[http-server] and uvicorn.
+Collected only if LONGSPAN_PROTOCOLS names a Python that has a2a-sdk[http-server], uvicorn and agent-client-protocol.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests import forked
 from longspan.agents.base import AgentError, Message, Reply
 from longspan.agents.outside.a2a import A2aAgent
 
-PYTHON = os.environ["LONGSPAN_A2A"]
+PYTHON = os.environ["LONGSPAN_PROTOCOLS"]
 
 
 @pytest.fixture(scope="module", params=["1.0", "0.3"])
@@ -54,8 +54,16 @@ def test_its_tasks_may_need_input_or_fail(address: str) -> None:
 
 
 def test_it_is_ready_for_a_long_run(address: str, tmp_path: Path) -> None:
-    done = forked.longspan("check", "--agent", f"a2a:{address}", where=tmp_path)
+    play(f"a2a:{address}", tmp_path)
+
+
+def test_a_program_is_ready_for_a_long_run(tmp_path: Path) -> None:
+    play(f"acp:{PYTHON} {Path(__file__).with_name('acp_sdk_program.py')}", tmp_path)
+
+
+def play(agent: str, where: Path) -> None:
+    done = forked.longspan("check", "--agent", agent, where=where)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ready for a long run" in done.stdout
-    done = forked.longspan("run", "--scenario", "colours", "--tests", "1", "--agent", f"a2a:{address}", where=tmp_path)
+    done = forked.longspan("run", "--scenario", "colours", "--tests", "1", "--agent", agent, "--failed", "0", where=where)
     assert done.returncode == 0, done.stdout + done.stderr
