@@ -6,6 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
@@ -16,7 +17,7 @@ from longspan.agents.models.core import ChatMessage, Completion, Cut, RefusalErr
 from longspan.agents.models.dialect import find_dialect
 from longspan.agents.models.limits import TransientError
 from longspan.agents.models.provider import Provider, ProviderOptions, Vendor
-from longspan.agents.models.request import Request
+from longspan.agents.models.request import STATELESS, Request, ServerState
 from longspan.agents.models.thinking import split_thinking
 from longspan.agents.models.web import refusal_in
 from longspan.agents.prices import is_price
@@ -120,7 +121,7 @@ class ServerAnswer:
 
     `done`: the provider has marked its end. `truncated`: it reached the maximum length. `refusal`: why the model refused, or None.
     `called`: it tried to call a tool, even an unknown one or with a malformed call. `calls`: the valid calls. With calls, `raw` is the
-    answer in the vendor's format.
+    answer in the vendor's format. `id`: the server's name for it.
     """
 
     def __init__(self) -> None:
@@ -133,6 +134,7 @@ class ServerAnswer:
         self.refusal: str | None = None
         self.called = False
         self.thoughts: list[str] = []
+        self.id = ""
 
     def think(self, text: object) -> None:
         """Add a piece of the model's thoughts, if it is a string."""
@@ -171,7 +173,7 @@ class ServerAnswer:
 
 
 class ApiCore(ABC):
-    """A chat model behind a vendor's API. Calls may overlap.
+    """A chat model behind a vendor's API. Calls may overlap. `attempts` counts requests, repeated ones included.
 
     Raises InputError without the vendor's library, the key or the model's name.
     """
@@ -186,8 +188,9 @@ class ApiCore(ABC):
         self.name = self.provider.name
         self.priced_as: str | Rates = self.provider.priced_as
         self.window = _window(self.name) if self.provider.official else None
-        self.dialect = find_dialect(self.vendor.kind, self.provider.url, target)
+        self.dialect = find_dialect(type(self).__qualname__, self.provider.url, target)
         self.max_output = options.max_tokens
+        self.attempts = 0
         encoding, self._factor = self.encoding()
         self._tokenizer = Tokenizer(encoding)
 
@@ -224,6 +227,7 @@ class ApiCore(ABC):
         """Make a request. Return the answer, the reason of a refusal, and the usage. Raises RejectedError and other AgentErrors."""
 
         async def send(client: Any) -> tuple[tuple[Completion, str | None], Usage]:
+            self.attempts += 1
             try:
                 answer = await self.ask(client, request)
             except Exception as error:
@@ -238,12 +242,17 @@ class ApiCore(ABC):
             if answer.called and not text and not calls:
                 answer.refuse("a tool call")
             cut: Cut = "max_tokens" if answer.truncated and answer.refusal is None else ""
-            return (Completion(text, usage, tuple(calls), redact_json(clean_json(answer.raw)), thinking, cut), answer.refusal), usage
+            raw = redact_json(clean_json(answer.raw))
+            return (Completion(text, usage, tuple(calls), raw, thinking, cut, id=answer.id), answer.refusal), usage
 
         return await self.provider.call(send, request.at_most)
 
+    async def go_on(self, messages: Sequence[ChatMessage], state: ServerState) -> Completion:
+        """Return the model's answer to messages that continue a conversation that the server keeps. Errors are those of `complete`."""
+        return await self._complete(replace(Request.of(messages, self.max_output, None), state=state))
+
     async def _complete(self, request: Request) -> Completion:
-        replies = current_replies()
+        replies = current_replies() if request.state is STATELESS else None  # otherwise, a reply depends on more than its prompt
         key = key_of(self._cache_key(request)) if replies is not None else ""
         if replies is not None and (kept := replies.find(key)) is not None:
             completion, refusal, usage = _from_kept(kept)
@@ -295,7 +304,7 @@ class ApiCore(ABC):
 
 
 def _to_keep(key: str, completion: Completion, refusal: str | None) -> KeptReply:
-    text, usage, calls, raw, thinking, cut, dropped = completion
+    text, usage, calls, raw, thinking, cut, dropped, _ = completion
     used = {"input_tokens": usage.input_tokens, "cached_tokens": usage.cached_tokens, "output_tokens": usage.output_tokens}
     made = [KeptCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls]
     told = {"thinking": thinking, "cut": cut, "dropped": list(dropped), "refusal": refusal}

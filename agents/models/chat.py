@@ -50,6 +50,9 @@ CUT_MARK: Final = "\n[...]\n"
 
 SNAPSHOT: Final = "chat.json"
 
+UNLIMITED: Final = 10**12
+"""Tokens that no prompt has."""
+
 MIN_ROOM: Final = 64
 """The minimum tokens for messages."""
 
@@ -253,6 +256,11 @@ class ChatAgent(BaseAgent):
             raise AgentError(f"{self.core.name}: a prompt of {size:,} tokens is larger than the context of {self.context:,}")
         completion = await self.core.complete([ChatMessage("user", prompt)], schema=schema)
         return Reply(completion.text, completion.usage, completion.told)
+
+    def show_all(self) -> None:
+        """Drop no turn from now on."""
+        self.context = UNLIMITED
+        self._set_ratio(1.0)
 
     async def reset(self) -> None:
         self._forget()

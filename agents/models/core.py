@@ -92,7 +92,7 @@ class Completion(NamedTuple):
 
     `raw`: the answer in the vendor's format, if it calls tools. `thinking`: the model's thoughts, if separate from the answer. `cut`: why
     the answer ends early, if it does: it reached the maximum tokens (`max_tokens`), or repeats itself endlessly (`repetition`). `dropped`:
-    the parts of the request that were left out because the server rejects them.
+    the parts of the request that were left out because the server rejects them. `id`: the server's name for the answer, if it has one.
     """
 
     text: str
@@ -102,6 +102,7 @@ class Completion(NamedTuple):
     thinking: str = ""
     cut: Cut = ""
     dropped: Sequence[str] = ()
+    id: str = ""
 
     @property
     def told(self) -> dict[str, Any]:

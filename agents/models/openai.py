@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from longspan.agents.base import InputError
+from longspan.agents.base import AgentOptions, InputError
 from longspan.agents.models.api import ApiCore, ApiOptions, ServerAnswer, dig_value, is_stream, merge_body, parse_events, parse_usage
 from longspan.agents.models.api_agent import ApiAgent
 from longspan.agents.models.chat import ChatOptions
 from longspan.agents.models.core import ChatMessage
 from longspan.agents.models.provider import Vendor
 from longspan.agents.models.request import Request
+from longspan.agents.models.stateful import SessionAgent, SessionOptions
 from longspan.agents.models.web import stream_error
 from longspan.simulator.base.tokens import EncodingName
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["OPENAI", "OpenAIAgent", "OpenAICore"]
+__all__ = ["OPENAI", "OpenAIAgent", "OpenAICore", "find_encoding"]
 
 
 def _client(key: str, url: str, http: Any) -> AsyncOpenAI:
@@ -37,6 +39,17 @@ OPENAI = Vendor(
     url_variable="OPENAI_BASE_URL",
     make=_client,
 )
+
+
+def find_encoding(model: str) -> tuple[EncodingName, float] | None:
+    """Return the encoding of a model of OpenAI's, and the model's tokens per token of it; None for other models."""
+    from tiktoken import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model)
+    except KeyError:
+        return None
+    return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
 
 
 class OpenAICore(ApiCore):
@@ -60,13 +73,7 @@ class OpenAICore(ApiCore):
         super().__init__(target, options)
 
     def encoding(self) -> tuple[EncodingName, float]:
-        from tiktoken import encoding_name_for_model
-
-        try:
-            name = encoding_name_for_model(self.model)
-        except KeyError:
-            return super().encoding()
-        return ("cl100k_base" if name == "cl100k_base" else "o200k_base"), 1.0
+        return find_encoding(self.model) or super().encoding()
 
     async def ask(self, client: AsyncOpenAI, request: Request) -> ServerAnswer:
         fields = self.body(request)
@@ -74,7 +81,7 @@ class OpenAICore(ApiCore):
         create: Any = client.chat.completions.with_streaming_response.create
         # Pass the finished body and read the raw answer: the library validates messages one by one, which takes longer than everything
         # else, and its streams are not closed as Trio requires of async generators.
-        async with create(model=self.model, messages=[], stream=stream, extra_body=fields) as response:
+        async with create(model=self.model, messages=[], stream=stream, extra_body=fields, extra_headers=request.state.headers) as response:
             body = await response.read()
         answer = ServerAnswer()
         for event in parse_events(body):
@@ -108,7 +115,7 @@ class OpenAICore(ApiCore):
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif request.json_object:
             body["response_format"] = {"type": "json_object"}
-        return request.trim(merge_body(body, options.extra_body))
+        return merge_body(request.trim(merge_body(body, options.extra_body)), request.state.fields)
 
     def read_event(self, event: Any, answer: ServerAnswer, key: str) -> None:
         """Add the contents of an answer or of a piece of one. Its message is under `key`."""
@@ -153,5 +160,17 @@ class OpenAIAgent(ApiAgent):
 
     core_class = OpenAICore
 
-    class Options(OpenAICore.Options, ChatOptions):
+    class Options(OpenAICore.Options, ChatOptions, SessionOptions):
         """The options of the agent and the model."""
+
+    @classmethod
+    def make(cls, target: str, options: AgentOptions) -> ApiAgent:
+        """Create an agent, whose server keeps the conversation if the options say so."""
+        kept = isinstance(options, cls.Options) and options.history == "server"
+        return _make_session_class(cls)(target, options) if kept else cls(target, options)
+
+
+@cache
+def _make_session_class(kind: type[OpenAIAgent]) -> type[SessionAgent]:
+    """Return the class of a kind's agents whose server keeps the conversation."""
+    return type(f"{kind.__name__}Session", (SessionAgent,), {"core_class": kind.core_class, "Options": kind.Options})

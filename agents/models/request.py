@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self, final
+from typing import Any, Final, NamedTuple, Self, final
 
 from longspan.agents.base import Usage
 from longspan.agents.models.core import ChatMessage, Tool
 
-__all__ = ["Request"]
+__all__ = ["STATELESS", "Request", "ServerState"]
 
 ROLE_TOKENS: Final = 8
 """The maximum tokens that a provider adds to each message."""
@@ -21,13 +21,25 @@ JSON_RULE: Final = "Answer with a JSON object and nothing else. It must match th
 
 
 @final
+class ServerState(NamedTuple):
+    """The state of a conversation that the server keeps, of `tokens` tokens if known, as a request names it in its body and headers."""
+
+    fields: Mapping[str, Any]
+    headers: Mapping[str, str]
+    tokens: int
+
+
+STATELESS: Final = ServerState({}, {}, 0)
+
+
+@final
 @dataclass(frozen=True)
 class Request:
     """A request: a system message, the conversation, the answer's maximum tokens and its JSON schema.
 
     The model gets the definitions of `tools`. Without `may_call`, the request forbids calls. `json_object` requests JSON without enforcing
     the schema. `left_out` lists fields to remove from the body, as dotted paths. `other_limit`: use the other name of the maximum tokens.
-    `other_stream`: stream the answer if the options do not, or vice versa.
+    `other_stream`: stream the answer if the options do not, or vice versa. The messages follow those of the server's `state`.
     """
 
     system: str
@@ -40,6 +52,7 @@ class Request:
     left_out: tuple[str, ...] = ()
     other_limit: bool = False
     other_stream: bool = False
+    state: ServerState = STATELESS
 
     @classmethod
     def of(
@@ -60,7 +73,7 @@ class Request:
         """An upper estimate of the tokens of prompt and answer. English has about four bytes per token, other scripts at least three."""
         texts = [self.system, *(message.text for message in self.messages), *(json.dumps(tool.parameters) for tool in self.tools)]
         size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
-        return Usage(size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
+        return Usage(self.state.tokens + size // 3 + ROLE_TOKENS * len(texts), 0, self.max_tokens)
 
     @property
     def brief(self) -> Request:

@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 from urllib.parse import quote
 
 import trio
@@ -22,12 +23,13 @@ from longspan.agents.models.web import check_url, is_loopback, retry_after
 from longspan.agents.outside.protocol import MAX_BYTES, make_printable
 from longspan.agents.outside.remote import RemoteAgent, RemoteOptions, Request
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.keys import note_key
 from longspan.simulator.subject.telemetry import current_traceparent
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["HttpAgent", "HttpsAgent"]
+__all__ = ["ASCII", "KEY", "Connection", "HttpAgent", "HttpsAgent"]
 
 KEY: Final = "LONGSPAN_AGENT_KEY"
 """The environment variable with the key. If set, the key is sent as a bearer token."""
@@ -41,38 +43,37 @@ UNAVAILABLE: Final = (429, 502, 503, 504)
 OVERLOADED: Final = (429, 503)
 """Statuses of a server that did not process the call and may ask for a later retry (Retry-After)."""
 
+NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
 ASCII: Final = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 
 
-class HttpAgent(RemoteAgent):
-    """An agent that is a server, called by POST.
+@final
+class Connection:
+    """A connection to the server at `url`, with the key in the environment variable `key_variable`.
 
     Redirects are not followed, and answers have at most MAX_BYTES bytes. The key is only sent to this machine or over https.
     """
 
-    scheme: ClassVar[str] = "http"
+    def __init__(self, url: str, key_variable: str = KEY) -> None:
+        self._url = url
+        self._key_variable = key_variable
+        self._key = _key(url, key_variable)
 
-    class Options(RemoteOptions):
-        """`timeout` and `at_once`."""
+    async def send(
+        self, body: bytes | None, *, repeatable: bool, url: str = "", headers: Mapping[str, str] = MappingProxyType({})
+    ) -> bytes:
+        """Return the answer to a POST of `body`, or to a GET without one, at another `url` of the server if given.
 
-    @classmethod
-    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
-        """Return "call": it sends requests to its target."""
-        return "call"
-
-    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
-        self.url = check_url(quote(f"{self.scheme}:{target}", safe=ASCII), "agent over HTTP", KEY)
-        self._key = _key(self.url)
-        super().__init__(target, options, self.url)
-
-    async def exchange(self, request: Request) -> bytes:
+        `repeatable`: sending it twice is harmless. Raises AgentError. A timeout cancels it.
+        """
         pauses, tries = iter(RETRY_PAUSES), 0
         while True:
             tries += 1
             try:
-                return await self._post(request.line)
+                return await self._send(body, url or self._url, headers)
             except _RetryableError as error:
-                if error.may_be_processed and not request.repeatable:
+                if error.may_be_processed and not repeatable:
                     raise AgentError(str(error)) from None
                 pause = next(pauses, None) if error.retry_after is None else max(error.retry_after, RETRY_PAUSES[0])
                 if pause is None:
@@ -81,14 +82,15 @@ class HttpAgent(RemoteAgent):
                     raise AgentError(f"{error}; it asks for a pause of {pause:g} s, which exceeds ?timeout=SECONDS") from None
             await trio.sleep(pause)
 
-    async def _post(self, body: bytes) -> bytes:
+    async def _send(self, body: bytes | None, url: str, headers: Mapping[str, str]) -> bytes:
         """Send a request once. Raises _RetryableError if a retry may succeed, else AgentError."""
         import httpx2
 
+        method = "GET" if body is None else "POST"
         try:
             async with (
-                _client(self.url) as client,
-                client.stream("POST", self.url, content=body, headers=self._headers()) as response,
+                _client(self._url) as client,
+                client.stream(method, url, content=body, headers=self._headers() | dict(headers)) as response,
             ):
                 answer = await _body(response)
         except AgentError:
@@ -124,8 +126,30 @@ class HttpAgent(RemoteAgent):
         if status in UNAVAILABLE:
             wait = retry_after(response.headers, b"") if status in OVERLOADED else None
             return _RetryableError(f"is unavailable ({details})", may_be_processed=wait is None, retry_after=wait)
-        hint = f"; to send a key, set {KEY}" if status in (401, 403) and not self._key else ""
+        hint = f"; to send a key, set {self._key_variable}" if status in (401, 403) and not self._key else ""
         return AgentError(f"rejected the request ({details}){hint}")
+
+
+class HttpAgent(RemoteAgent):
+    """An agent that is a server, called by POST."""
+
+    scheme: ClassVar[str] = "http"
+
+    class Options(RemoteOptions):
+        """`timeout` and `at_once`."""
+
+    @classmethod
+    def danger(cls, target: str, options: Mapping[str, str]) -> Danger | None:
+        """Return "call": it sends requests to its target."""
+        return "call"
+
+    def __init__(self, target: str, options: AgentOptions | None = None) -> None:
+        self.url = check_url(quote(f"{self.scheme}:{target}", safe=ASCII), "agent over HTTP", KEY)
+        self._connection = Connection(self.url)
+        super().__init__(target, options, self.url)
+
+    async def exchange(self, request: Request) -> bytes:
+        return await self._connection.send(request.line, repeatable=request.repeatable)
 
 
 class HttpsAgent(HttpAgent):
@@ -187,13 +211,14 @@ async def _body(response: httpx2.Response) -> bytes:
     return b"".join(chunks)
 
 
-def _key(url: str) -> str:
+def _key(url: str, variable: str) -> str:
     """Return the key for `url`, empty without a key. Raises InputError if it would be sent unencrypted."""
-    key = os.environ.get(KEY, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not key:
         return ""
+    note_key(variable)
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"the environment variable {KEY} is not a valid key: it has non-ASCII or unprintable characters")
+        raise InputError(f"the environment variable {variable} is not a valid key: it has non-ASCII or unprintable characters")
     if not url.startswith("https:") and not is_loopback(url):
-        raise InputError(f"{url}: {KEY} is only sent over https or to this machine; use an https address, or unset it")
+        raise InputError(f"{url}: {variable} is only sent over https or to this machine; use an https address, or unset it")
     return key

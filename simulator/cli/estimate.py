@@ -94,7 +94,7 @@ def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
             say(f"and {extra.conversations:,} {name}: {extra.turns:,} turns, {extra.asked:,} of them asked, {extra.tokens:,} tokens")
             _say_parts(extra.parts)
         if not entry.parts:
-            say("  unknown: this kind of agent does not report usage")
+            say("  unknown beforehand: only its replies may report usage")
         if (spent := entry.spending) is not None:
             again = f"; ${spent.again_usd:.4f} of it was paid more than once" if spent.again_usd else ""
             unknown = " and calls without a known price" if spent.cost_usd is None else ""

@@ -27,6 +27,7 @@ __all__ = [
     "Pace",
     "can_consolidate",
     "can_observe",
+    "can_rejoin",
     "can_repeat_turn",
     "can_rewind",
     "close_agent",
@@ -138,6 +139,18 @@ class RewindingAgent(Agent, Protocol):
 
     async def rewind(self) -> None:
         """Return to the marked state, which stays marked."""
+        ...
+
+
+@runtime_checkable
+class RejoiningAgent(Agent, Protocol):
+    """An agent whose conversation is kept by a server, which outlives an interruption."""
+
+    async def rejoin(self, message: Message, reply: Reply) -> bool:
+        """Continue the conversation after a turn that the agent answered. Return whether the reply's trace names the server's state then.
+
+        If it does, the server has all turns up to this one.
+        """
         ...
 
 
@@ -283,6 +296,11 @@ def can_consolidate(agent: Agent) -> TypeGuard[ConsolidatingAgent]:
 def is_bound_to_its_thread(agent: Agent) -> bool:
     """Return whether an agent has to be used in the thread in which it was made. One that has a thread of its own has not."""
     return getattr(agent, "thread", None) is None
+
+
+def can_rejoin(agent: Agent) -> TypeGuard[RejoiningAgent]:
+    """Return whether the agent can continue an interrupted conversation on its server, without being shown its turns again."""
+    return isinstance(agent, RejoiningAgent) and bool(getattr(agent, "rejoins", True))
 
 
 def can_repeat_turn(agent: Agent) -> bool:

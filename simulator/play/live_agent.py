@@ -19,6 +19,7 @@ from longspan.simulator.contract.agent import (
     ConsolidatingAgent,
     can_consolidate,
     can_observe,
+    can_rejoin,
     can_repeat_turn,
     has_partial_models,
     has_snapshots,
@@ -142,6 +143,7 @@ class LiveAgent:
                 first = restored = await self._reach(self._trunk)
             elif self._snapshots is not None:
                 restored = await self._call(self._snapshots.restore(self.agent, self._turns - night))
+                restored = await self._rejoin(restored)
             await self._show_all(self._replayed[restored - first :], restored)
             if restored < self._turns:
                 await self._repeat(self._nights)
@@ -151,6 +153,17 @@ class LiveAgent:
             self._untold.clear()
         self._replayed.clear()
         self._nights.clear()
+
+    async def _rejoin(self, restored: int) -> int:
+        """Continue an interrupted conversation on the agent's server, if it keeps one. Return the number of the turn after its last."""
+        assert self._snapshots is not None  # noqa: S101
+        if self._snapshots.copied or not can_rejoin(self.agent):
+            return restored  # a copy: the conversation is another's
+        for number in range(self._turns, restored, -1):
+            turn = self._replayed[number - 1]
+            if await self._call(self.agent.rejoin(turn.message, turn.reply)):
+                return number
+        return restored
 
     async def _recall(self, since: int) -> None:
         """Bring the agent to a state where it knows only the turns from number `since` on."""

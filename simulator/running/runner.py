@@ -14,7 +14,7 @@ import trio
 from longspan.simulator.base.errors import AgentError, InputError, StoppedError
 from longspan.simulator.base.files.folders import remove_folder
 from longspan.simulator.base.terminal import complain
-from longspan.simulator.contract.agent import NoAgent, can_observe, close_agent, has_snapshots, start_agent
+from longspan.simulator.contract.agent import NoAgent, can_observe, can_rejoin, close_agent, has_snapshots, start_agent
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.journal import Journal, is_closed
 from longspan.simulator.journal.run_folder import RunFolder
@@ -146,7 +146,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
         turns = transcripts[id].turns if id in transcripts else 0
         known = Snapshots(run.snapshots(id), run.owner(id)).newest(turns) if has_snapshots(agent) else 0
         snapshots += known > 0
-        shown += turns - known
+        shown += 0 if can_rejoin(agent) and id in unfinished else turns - known
     for id, experiment in run.manifest.experiments.items():
         if experiment.shares and not is_closed(run.journal(id)) and is_closed(run.journal(experiment.conversation)):
             fork = fork_of(experiment, run.journal(experiment.conversation))
@@ -155,6 +155,7 @@ async def describe_catch_up(run: RunFolder, spec: AgentSpec) -> tuple[str, bool]
             snapshots += saved is not None and known > 0
             shown += (transcripts[id].turns if id in transcripts else fork.point.turn) - known
     where = f"from {snapshots} snapshot{'s'[: snapshots != 1]}" if snapshots else "from the beginning"
+    where = "on its server" if can_rejoin(agent) else where
     if can_observe(agent) or not shown:
         return f"{spec} continues {where} and observes the {shown:,} turns after that", False
     return f"{spec} has no observe: {shown:,} turns are sent to it again, {where}", True

@@ -109,7 +109,7 @@ def models_of(agent: object) -> Mapping[str, str | Rates] | None:
 def check_priced(agent: object, spec: str) -> None:
     """Check that the cost of the agent's replies can be computed. Raises InputError if its models or one of their prices is unknown."""
     models = models_of(agent)
-    unknown = [str(model) for model in (models or {}).values() if price_usage(model, Usage(1, 0, 1)) is None]
+    unknown = dict.fromkeys(str(model) for model in (models or {}).values() if price_usage(model, Usage(1, 0, 1)) is None)
     if models is None or unknown:
         problem = f"the price of {', '.join(unknown)} is unknown" if unknown else "its cost is unknown"
         remedy = "set price_in= and price_out=, or leave out --max-cost" if unknown else "leave out --max-cost"

@@ -35,6 +35,7 @@ from longspan.simulator.suite.suite import load_suite
 from longspan.simulator.suite.trust import admit_manifest
 from tests.forked import PROCESSES
 from tests.halfway import halfway, killed_at
+from tests.loopback import Stateful
 from tests.sealing import nameless
 
 PEER = Path(__file__).parent / "peer.py"
@@ -114,6 +115,7 @@ def servers() -> Iterator[dict[str, str]]:
             stack.callback(server.kill)
             assert server.stdout is not None
             specs[name] = f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        specs["Responses"] = f"responses/m?base_url={stack.enter_context(Stateful().running()).address}/v1"
         yield specs
 
 
@@ -137,7 +139,7 @@ def test_what_a_kill_at_an_event_leaves_is_resumed_to_the_same_journal(tmp_path:
         assert survives(tmp_path / str(place), "Keeper") == expected, f"killed at event {place}"
 
 
-@pytest.mark.parametrize("agent", ["Keeper", "Forgetful", "Deaf", "Remote", "Exec", "ExecDeaf", "Http", "HttpDeaf"])
+@pytest.mark.parametrize("agent", ["Keeper", "Forgetful", "Deaf", "Remote", "Exec", "ExecDeaf", "Http", "HttpDeaf", "Responses"])
 def test_a_run_killed_at_an_event_is_resumed_to_the_same_journal(agent: str, tmp_path: Path, whole: Whole, servers: dict[str, str]) -> None:
     # A sample of the events of a short conversation: it proves how each kind of agent is restored, not the engine once more.
     random = Random(agent)

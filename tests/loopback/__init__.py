@@ -4,5 +4,6 @@ from tests.loopback.acts import Act, Cut, Hang, Raw, Say, Status, Use
 from tests.loopback.quirks import Quirks
 from tests.loopback.server import Asked, Server
 from tests.loopback.service import Service
+from tests.loopback.stateful import Stateful
 
-__all__ = ["Act", "Asked", "Cut", "Hang", "Quirks", "Raw", "Say", "Server", "Service", "Status", "Use"]
+__all__ = ["Act", "Asked", "Cut", "Hang", "Quirks", "Raw", "Say", "Server", "Service", "Stateful", "Status", "Use"]

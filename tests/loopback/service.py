@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, final
 
-__all__ = ["Service"]
+__all__ = ["QueueingServer", "Service"]
 
 
-class _Server(ThreadingHTTPServer):
+class QueueingServer(ThreadingHTTPServer):
     """As many conversations may connect at once as longspan plays."""
 
     daemon_threads = True
@@ -48,7 +48,7 @@ class Service:
             def log_message(self, format: str, *args: Any) -> None:
                 """Log nothing."""
 
-        server = _Server(("127.0.0.1", 0), Handler)
+        server = QueueingServer(("127.0.0.1", 0), Handler)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         self.address = f"http://127.0.0.1:{server.server_port}"

@@ -121,4 +121,4 @@ def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         main(arguments)
     told = capsys.readouterr().out
     assert "of them from cache" in told
-    assert "does not report usage" in told
+    assert "only its replies may report usage" in told

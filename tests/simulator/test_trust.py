@@ -77,7 +77,7 @@ def asks(run: Path) -> bool:
 def test_no_kind_of_ours_has_an_option_that_its_class_does_not_know() -> None:
     """An option of text may name an address, a file or a program. If you add one that does, let its name end in `url`, or say so in the
     class's `danger`."""
-    harmless = {"system", "memory", "embedder", "eviction", "overflow", "answerer", "answerer.NAME", "batch"}
+    harmless = {"system", "memory", "embedder", "eviction", "overflow", "answerer", "answerer.NAME", "batch", "conversation"}
     for group in (GROUP, "longspan.memories", "longspan.cores"):
         for name, points in find_entry_points(group).items():
             cls = own_class(group, name)

@@ -21,7 +21,16 @@ from longspan.simulator.base.blame import is_fault
 from longspan.simulator.base.clock import DEFAULT_PACE, DEFAULT_START
 from longspan.simulator.base.errors import LongspanError, first_problem, one_line
 from longspan.simulator.base.files.folders import read_file, walk_folder
-from longspan.simulator.contract.agent import Agent, IdealReplyAgent, can_consolidate, can_observe, can_rewind, close_agent, has_snapshots
+from longspan.simulator.contract.agent import (
+    Agent,
+    IdealReplyAgent,
+    can_consolidate,
+    can_observe,
+    can_rejoin,
+    can_rewind,
+    close_agent,
+    has_snapshots,
+)
 from longspan.simulator.contract.findings import Finding
 from longspan.simulator.contract.messages import Message, Reply
 from longspan.simulator.results.gradebook.needle_fates import Traces
@@ -391,6 +400,8 @@ def _trace(subject: _Subject) -> Finding:
 
 
 def _resume_cost(agent: Agent) -> Finding:
+    if can_rejoin(agent):
+        return Finding("cost of resume", "good", "none: its server keeps the conversation, and it continues there")
     if has_snapshots(agent):
         return Finding("cost of resume", "good", "from its last snapshot: replays at most a hundred turns, or a tenth of all")
     if can_observe(agent):
