@@ -34,6 +34,9 @@ __all__ = ["ResponsesAgent", "ResponsesCore"]
 TAKEN: Final = frozenset("background conversation input instructions max_output_tokens previous_response_id store".split())
 """More fields of a request that users may not set."""
 
+BEFORE: Final = "previous_response_id"
+"""The field with the id of the answer that a request continues from."""
+
 SNAPSHOT: Final = "server.json"
 
 
@@ -69,7 +72,9 @@ class ResponsesCore(ApiCore):
             if kind == "error":
                 raise stream_error(event)
             if not streamed or kind in ("response.completed", "response.incomplete", "response.failed"):
-                self._read(dig_value(event, "response") if streamed else event, answer)
+                found = dig_value(event, "response") if streamed else event
+                self._read(found, answer)
+                _check_kept(dig_value(found, BEFORE), request.state, answer.usage)
         return answer
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -130,6 +135,16 @@ class ResponsesCore(ApiCore):
         return ["responses", super()._cache_key(request)]
 
 
+def _check_kept(named: object, state: ServerState, usage: Usage | None) -> None:
+    """Raise AgentError if an answer shows that the server ignores the id of the answer before.
+
+    It then neither names the id nor counts the conversation, of which only the model's thoughts may be missing.
+    """
+    before = state.fields.get(BEFORE)
+    if before is not None and named != before and usage is not None and 2 * usage.input_tokens < state.tokens:
+        raise AgentError(f"ignores {BEFORE}, so that it does not keep the conversation: use openai/MODEL, which sends it")
+
+
 @final
 class ResponsesAgent(StatefulAgent):
     """A chat model behind the Responses API, continued from the id of its last answer.
@@ -183,7 +198,7 @@ class ResponsesAgent(StatefulAgent):
     async def _go_on(self, prompt: list[ChatMessage], trace: dict[str, Any]) -> Completion:
         core, point = self.core, self._point
         assert isinstance(core, ResponsesCore)  # noqa: S101
-        fields = {"store": True} | ({"previous_response_id": point.id} if point.id else {})
+        fields = {"store": True} | ({BEFORE: point.id} if point.id else {})
         completion = await core.go_on(prompt, ServerState(fields, {}, point.tokens))
         if not 0 < len(completion.id) <= MAX_ID:
             raise AgentError(f"{core.name}: gave an answer without a valid id, from which the conversation could be continued")

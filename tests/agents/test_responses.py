@@ -210,6 +210,15 @@ def test_a_state_that_the_server_has_lost_is_an_error(server: Stateful) -> None:
         talk(asked, "two")
 
 
+def test_a_server_that_keeps_nothing_is_reported(server: Stateful) -> None:
+    server.acts += [
+        (200, response("resp_1", "OK.", read=900)),
+        (200, response("resp_2", "Which parcel?", read=12, previous_response_id=None)),
+    ]
+    with pytest.raises(AgentError, match="ignores previous_response_id, so that it does not keep the conversation: use openai/MODEL"):
+        talk(agent(server), "one", "two")
+
+
 def test_a_conversation_that_is_too_long_is_the_servers_to_shorten(server: Stateful) -> None:
     server.acts.append((400, {"error": {"message": "Your input exceeds the context window.", "code": "context_length_exceeded"}}))
     with pytest.raises(AgentError, match="its server keeps the conversation, and has to shorten it"):

@@ -228,13 +228,13 @@ def test_two_processes_cannot_play_one_run(tmp_path: Path) -> None:
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """`longspan run` in a child process that has reported its first tests."""
+    """`longspan run` in a child process that has had its first reply."""
     command = [sys.executable, "-u", "-c", "from longspan.simulator.cli import main; main()"]
     arguments = ["run", "ltm", "--span", "32k", "--agent", AGENTS["Keeper"], "--out", str(tmp_path), "--seed", "5"]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
-        if "tests, turn" in line:
+        if "to play" in line:
             break
     yield process
     process.kill()

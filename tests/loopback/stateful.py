@@ -154,7 +154,7 @@ class Stateful:
         if body["store"]:
             self.responses[id] = said
             self.continued[id] = before
-        return 200, response(id, text, read=_size(prompt), cached=_size(earlier), wrote=_size([("", text)]))
+        return 200, response(id, text, read=_size(prompt), cached=_size(earlier), wrote=_size([("", text)]), previous_response_id=before)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         owner = self
