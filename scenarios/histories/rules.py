@@ -10,10 +10,13 @@ from longspan.scenarios.histories.answer_options import LABEL, Options
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.quantities import (
     NUMBERS,
+    canonical_clocks,
     canonical_dates,
     canonical_numbers,
+    clock_key,
     date_key,
     number_key,
+    spell_symbols,
     without_tellings,
     without_unit,
     word_amount,
@@ -155,7 +158,8 @@ def says_nothing(question: Question, reply: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    return " ".join(_ARTICLES.sub(" ", plain(text)).split())
+    """Return `text` in plain words without articles. Signs and currencies, which are no words, count."""
+    return " ".join(_ARTICLES.sub(" ", plain(spell_symbols(text))).split())
 
 
 def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> RuleVerdict | None:
@@ -361,10 +365,13 @@ def _is_sum(key: str, others: Sequence[str]) -> bool:
 
 
 def _format_key(key: str) -> str:
-    return key.removeprefix("number").replace("point", ".").removeprefix("day").replace("x", " ").strip()
+    if key.startswith("clock"):
+        return f"{key[5:7]}:{key[7:]}"
+    return re.sub("^(?:number|amount)", "", key).replace("minus", "-").replace("point", ".").removeprefix("day").replace("x", " ").strip()
 
 
 _QUANTITIES: Final[Sequence[tuple[Callable[[str], str], Callable[[str, str, str], tuple[str, list[str]]], str]]] = (
     (date_key, canonical_dates, "dates"),
+    (clock_key, canonical_clocks, "times"),
     (number_key, canonical_numbers, "numbers"),
 )
