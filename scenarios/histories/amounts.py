@@ -46,7 +46,7 @@ LONGEST: Final = 30
 def spell_amounts(text: str, dates: str, likely: float | None = None, *, signed: bool = False) -> str:
     """Return `text` with amounts as plain figures and English units: "1200.5 euros" for "1.200,50 €", "100000" for "1 lakh".
 
-    `dates` is a pattern of dates, which stay as they are. A figure with two readings ("1,234", "1.234") takes the `likely` one. Signs
+    `dates` is a pattern of dates, which stay as they are. A figure with two readings ("1.234") takes the `likely` one. Signs
     count for money and temperatures, and everywhere if `signed`.
     """
 
@@ -59,7 +59,10 @@ def spell_amounts(text: str, dates: str, likely: float | None = None, *, signed:
         rest = ""
         if scale in ("m", "b") and not money:
             scale, rest = "", f" {groups['scale']}"  # 3 m is a length
-        value = _parse_words(groups["words"]) if groups["words"] else _parse_figure(groups["figure"], likely, measured=bool(unit or scale))
+        grouped = money and unit != "dollars"
+        value = _parse_words(groups["words"] or "")
+        if groups["figure"]:
+            value = _parse_figure(groups["figure"], likely, measured=bool(unit or scale), grouped=grouped)
         if value is None:
             return match[0]
         value *= _SCALES.get(scale, 1)
@@ -78,27 +81,30 @@ def _amounts(dates: str) -> re.Pattern[str]:
     return _COMPILED[dates]
 
 
-def _parse_figure(figure: str, likely: float | None, *, measured: bool) -> float | None:
-    """Return the value of a figure, or None if it is no single number: a code, or two numbers with a comma between them."""
+def _parse_figure(figure: str, likely: float | None, *, measured: bool, grouped: bool) -> float | None:
+    """Return the value of a figure, or None if it is no single number: a code, or numbers with commas or spaces between them.
+
+    `measured`: a unit follows, so a comma or a space is part of the number. `grouped`: a point with three digits marks thousands.
+    """
     if len(figure) > LONGEST or re.match(r"0\d", figure):
         return None
     marks = re.sub(r"\d", "", figure)
-    readings = [float(re.sub(r"\D", "", figure))] if not marks or len(figure) - max(map(figure.rfind, marks)) == 4 else []
-    head, _, part = figure.rpartition(marks[-1]) if marks and marks[-1] in ",." and marks.count(marks[-1]) == 1 else ("", "", "")
-    if part:
-        readings.append(float(f"{re.sub(r'[^0-9]', '', head)}.{part}"))
-    if likely in readings:
-        return likely
-    if len(set(marks)) > 1:
-        return readings[-1]  # the last mark separates the decimals
-    if len(marks) == 1 and len(part) != 3:
-        return readings[-1] if marks == "." or measured else None
-    if marks == "." and part:
-        return readings[0] if measured else readings[-1]
-    return None if set(marks) & set(" ") and not measured else readings[0]
+    last = marks[-1:]
+    *heads, part = re.split(r"\D", figure)
+    whole = float("".join([*heads, part]))
+    decimal = float(f"{''.join(heads) or 0}.{part}")
+    if not marks:
+        return whole
+    if last in ",." and marks.count(last) == 1 and (len(marks) > 1 or len(part) != 3 or last == "."):
+        if likely == whole and marks == "." and len(part) == 3:
+            return whole
+        if marks == "," and not measured and likely != decimal:
+            return None
+        return whole if grouped and marks == "." and len(part) == 3 else decimal
+    return None if len(part) != 3 or (" " in marks and not measured and likely != whole) else whole
 
 
-def _parse_words(words: str) -> float:
+def _parse_words(words: str) -> float | None:
     """Return the value of a number in words, such as "one thousand and five"."""
     total = current = 0.0
     for word in re.findall(r"[a-z]+", words.casefold()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +105,28 @@ def test_a_quantity_equals_itself_in_another_notation(row: str) -> None:
 @pytest.mark.parametrize("row", UNEQUAL)
 def test_another_quantity_is_not_right(row: str) -> None:
     assert points(*row.split(" | ")) != 1
+
+
+LOCALES = [(",", "."), (".", ","), ("\u00a0", ","), ("\u202f", ","), (" ", ","), ("'", "."), ("\u2019", ",")]
+
+
+@given(st.integers(0, 10**9), st.integers(0, 99), st.sampled_from(LOCALES), st.sampled_from(LOCALES))
+def test_an_amount_is_read_back_in_every_locale(units: int, cents: int, one: tuple[str, str], other: tuple[str, str]) -> None:
+    gold, reply = (f"{units:,}".replace(",", group) + f"{mark}{cents:02} \u20ac" for group, mark in (one, other))
+    assert points(gold, f"It was {reply}.") == 1
+    assert points(gold, f"It was {reply.replace(reply[0], str((int(reply[0]) + 1) % 10), 1)}.") != 1
+
+
+@given(st.integers(0, 23), st.integers(0, 59))
+def test_a_time_is_read_back_on_both_clocks(hour: int, minute: int) -> None:
+    half, other = ("AM", "PM") if hour < 12 else ("PM", "AM")
+    assert points(f"{hour:02}:{minute:02}", f"At {(hour - 1) % 12 + 1}:{minute:02} {half}.") == 1
+    assert points(f"{(hour - 1) % 12 + 1}:{minute:02} {half}", f"At {hour:02}:{minute:02}.") == 1
+    assert points(f"{(hour - 1) % 12 + 1}:{minute:02} {half}", f"At {(hour - 1) % 12 + 1}:{minute:02} {other}.") != 1
+
+
+@given(st.integers(10**3, 10**9))
+def test_indian_groups_are_read_back(value: int) -> None:
+    head, tail = f"{value}"[:-3], f"{value}"[-3:]
+    pairs = [head[max(0, at - 2) : at] for at in range(len(head), 0, -2)][::-1]
+    assert points(f"{value:,}", f"\u20b9{','.join([*pairs, tail])}") == 1
