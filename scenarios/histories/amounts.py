@@ -24,10 +24,10 @@ _UNITS: Final[Mapping[str, str]] = MONEY | TEMPERATURES | {"percent": "%|percent
 _SYMBOL: Final = "|".join(f"(?P<{name}_>{spelled})" for name, spelled in MONEY.items())
 _UNIT: Final = "|".join(f"(?P<{name}>{spelled})" for name, spelled in _UNITS.items())
 _SCALES: Final = {
-    "hundred": 100, "k": 1000, "thousand": 1000, "lakh": 10**5, "crore": 10**7,
+    "dozen": 12, "hundred": 100, "k": 1000, "thousand": 1000, "lakh": 10**5, "crore": 10**7,
     "m": 10**6, "mn": 10**6, "million": 10**6, "b": 10**9, "bn": 10**9, "billion": 10**9,
 }  # fmt: skip
-_LARGE: Final = r"hundred|thousand|million|billion|lakhs?|crores?"
+_LARGE: Final = r"dozen|hundred|thousand|million|billion|lakhs?|crores?"
 _FIGURE: Final = r"\d{1,3}(?:[,. \u00a0\u202f'\u2019]\d{2,3})*[,. \u00a0\u202f'\u2019]\d{3}(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
 _BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[2:]))})"
 _WORDS: Final = (
@@ -35,7 +35,7 @@ _WORDS: Final = (
     rf"| and one\b)?|{_BELOW}|(?:\A\W{{0,3}}|(?<=only )|(?<=just ))one)\b"
 )
 _AMOUNT: Final = (
-    rf"(?P<sign>(?<![\w)\]])[-\u2212](?=(?:{'|'.join(MONEY.values())})? ?\d)|\b(?:minus|negative) )?(?:(?:{_SYMBOL}) ?)?"
+    rf"(?P<sign>(?<![\w)\]])[-\u2212](?=(?:{'|'.join(MONEY.values())})? ?\d)|\b(?:minus|negative) )?(?:(?<![a-z])(?:{_SYMBOL}) ?)?"
     rf"(?:(?<![\w.,])(?P<figure>{_FIGURE})(?!\d|(?:st|nd|rd|th)\b)|(?P<words>{_WORDS}))"
     rf"(?: ?(?P<scale>k|mn?|bn?|{_LARGE})\b)?(?: {{0,2}}(?:{_UNIT})(?!\w))?"
 )
@@ -109,7 +109,7 @@ def _parse_words(words: str) -> float | None:
     total = current = 0.0
     for word in re.findall(r"[a-z]+", words.casefold()):
         scale = _SCALES.get(word.removesuffix("s"), 0)
-        if scale == 100:
+        if 0 < scale <= 100:
             current = (current or 1) * scale
         elif scale:
             total, current = total + (current or 1) * scale, 0

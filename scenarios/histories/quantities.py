@@ -66,7 +66,6 @@ _NUMBER: Final = re.compile(rf"(?<![\w.])(?P<number>{SIGN}?(?!0\d)\d+(?:\.\d+)?)
 _DATE_OR_NUMBER: Final = re.compile(rf"(?P<date>{_DATE.pattern})|{_NUMBER.pattern}", re.IGNORECASE)
 _FEW: Final = r"(\d{1,4}|an?|one)"
 _WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus| [+&]) {_FEW} days?)?\b", re.IGNORECASE)
-_DOZENS: Final = re.compile(rf"\b{_FEW}(?P<half> and a half)? dozen(?:,? (?:and|plus) {_FEW}(?: more)?)?\b", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:-\d){1,4}(?![\w-])")
 """A number given digit by digit: "5-5-2"."""
 _UNTIL: Final = re.compile(rf"\b(?:until|till|up to|before|since) (?:{_DATE.pattern})", re.IGNORECASE)
@@ -92,12 +91,13 @@ _UNIT: Final = re.compile(
 _MEASURES: Final = {
     "g": ("gram", 1), "gram": ("gram", 1), "gramme": ("gram", 1), "kg": ("gram", 1000), "kilo": ("gram", 1000), "kilogram": ("gram", 1000),
     "m": ("metre", 1), "metre": ("metre", 1), "meter": ("metre", 1),
-    "percent": ("", 0.01),
+    "percent": ("", 0.01), "lb": ("pound", 1),
     "km": ("metre", 1000), "kilometre": ("metre", 1000), "kilometer": ("metre", 1000),
 }  # fmt: skip
 """Interchangeable units: the base unit, and the factor to convert to it."""
 _SYMBOLS: Final = re.compile(r"[\u00a3$\u20ac\u00a5\u20b9\u00b0%]|[-\u2212]\d")
-_DEGREES: Final = frozenset({"degree", "centigrade", "fahrenheit"})
+_KINDS: Final = {name.removesuffix("s"): kind for kind, names in (("money", MONEY), ("temperature", TEMPERATURES)) for name in names}
+"""Units of which one rules out another."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
 _JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
 NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
@@ -222,7 +222,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
     text = _DIGITS.sub(lambda match: match[0].replace("-", ""), text)
     text = spell_amounts(text, _DATE.pattern, likely, signed=likely < 0)
-    text = _DOZENS.sub(_count_dozens, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
+    text = _otherwise(_TAGS, _UNTIL.sub(" ", text))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
     asked = {_value(match) for match in _NUMBER.finditer(spell_amounts(question, _DATE.pattern))} - {key}
@@ -240,7 +240,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
             return " that "
         follows = _UNIT.match(match.string, match.end())
         said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
-        named = said[0] == wanted[0] or ("degree" in (said[0], wanted[0]) and {said[0], wanted[0]} < _DEGREES)
+        named = said[0] == wanted[0] or ("degree" in (said[0], wanted[0]) and _KINDS.get(said[0]) == _KINDS.get(wanted[0]))
         if named and said[1] != wanted[1] and (follows or value != key):
             value = _word(word_amount(value) * said[1] / wanted[1])
         after = _JOINED.match(match.string, match.end())
@@ -251,7 +251,7 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         if unit.isalpha() and (named or after or joined or alternative):
             measured[value] = None
         elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
-            if not any({f"{said[0]}s", f"{wanted[0]}s"} <= {*kind} or {said[0], wanted[0]} <= {*kind} for kind in (MONEY, TEMPERATURES)):
+            if _KINDS.get(said[0], "") != _KINDS.get(wanted[0]):
                 return " that "
             value = f"amount{value.removeprefix('number')}x{said[0]}"
         found[value] = None
@@ -270,11 +270,6 @@ def _otherwise(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` without the matches of a pattern, if it still contains numbers; otherwise return it unchanged."""
     rest = pattern.sub(" ", text)
     return rest if rest == text or _NUMBER.search(_DATE.sub(" ", rest)) else text
-
-
-def _count_dozens(match: re.Match[str]) -> str:
-    dozens, half, more = match.groups()
-    return f"{12 * (number(dozens) or 1) + 6 * bool(half) + (number(more or '0') or 0):.0f}"
 
 
 def _total(numbers: Sequence[str]) -> str:

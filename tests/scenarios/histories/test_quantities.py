@@ -61,6 +61,9 @@ CHF 1'250 | 1250 francs
 1,005 | one thousand and five
 0042 | The code is 0042.
 A12 | It was A12.
+12 jars | After several hours 12 jars.
+5 pounds | 5 lbs
+27 | two dozen and three
 """.strip().splitlines()
 
 UNEQUAL = """
@@ -89,6 +92,11 @@ A12 | A13
 1.5 million | 1.5
 2.5 kg | 25 kg
 1,200 | 1.2
+12 | half past twelve
+3 m | $3m
+5 pounds | 5 kg
+$5 | $4 or $5
+8 | 8,10
 """.strip().splitlines()
 
 
