@@ -92,7 +92,6 @@ A12 | A13
 1.5 million | 1.5
 2.5 kg | 25 kg
 1,200 | 1.2
-12 | half past twelve
 3 m | $3m
 5 pounds | 5 kg
 $5 | $4 or $5
