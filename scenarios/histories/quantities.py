@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from longspan.scenarios.histories.amounts import CLOCK, MONEY, SIGN, TEMPERATURES, is_clock, read_clock, spell_amounts
@@ -108,6 +109,8 @@ SUPPOSED: Final = 80
 TERMS: Final = 12
 """Maximum number of terms that are checked as a sum."""
 _LONGEST: Final = 30
+WORDS: Final = 10
+"""Maximum number of words of a gold answer that is a number."""
 
 
 def date_key(answer: str) -> str:
@@ -206,8 +209,13 @@ def number_key(answer: str) -> str:
     return "" if match is None or match[1].casefold() in ("a", "an") else _word(number(match[1].replace(SIGN, "-")))
 
 
+@lru_cache(maxsize=1000)
 def _gold(answer: str) -> re.Match[str] | None:
-    return _GOLD.fullmatch(spell_amounts(answer.strip(), _DATE.pattern, signed=True)) if len(answer) < 100 else None
+    return (
+        _GOLD.fullmatch(spell_amounts(answer.strip(), _DATE.pattern, signed=True))
+        if answer.count(" ") < WORDS and len(answer) < 100
+        else None
+    )
 
 
 def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
