@@ -45,7 +45,7 @@ _NEGATIONS: Final = re.compile(
 LEAST: Final = 2
 """Minimum number of different function words that identify a language."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-EXAMINED: Final = 5_000
+EXAMINED: Final = 1_000
 """Number of characters of a text that are examined."""
 
 
@@ -67,8 +67,8 @@ def detect_language(text: str) -> str | None:
     such as a name, counts as English.
     """
     text = text[:EXAMINED]
-    scripts = Counter(unicodedata.name(char, "").split(" ")[0] for char in text if char.isalpha() and char > "\u024f")
-    if scripts.total() * 2 > sum(map(str.isalpha, text)):
+    scripts = Counter(unicodedata.name(char, "").split(" ")[0] for char in text if char > "\u024f" and char.isalpha())
+    if scripts and scripts.total() * 2 > sum(map(str.isalpha, text)):
         script = next((kana for kana in ("HIRAGANA", "KATAKANA") if kana in scripts), scripts.most_common(1)[0][0])
         return _SCRIPTS.get(script, f"{script.title()} script")
     words = set(_WORD.findall(text.casefold().replace("\u2019", "'")))

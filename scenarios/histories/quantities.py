@@ -211,11 +211,9 @@ def number_key(answer: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _gold(answer: str) -> re.Match[str] | None:
-    return (
-        _GOLD.fullmatch(spell_amounts(answer.strip(), _DATE.pattern, signed=True))
-        if answer.count(" ") < WORDS and len(answer) < 100
-        else None
-    )
+    if answer.count(" ") > WORDS or len(answer) > 100:
+        return None
+    return _GOLD.fullmatch(spell_amounts(answer.strip(), _DATE.pattern, signed=True))
 
 
 def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:

@@ -134,7 +134,7 @@ def _grade_english(question: Question, reply: str, rivals: Iterable[str] | None)
         others.append(question.trap)
     if not said:
         return RuleVerdict(0, "the reply has no words")
-    if question.answer is not None and _bare(flatten_layout(question.answer)) == _bare(flatten_layout(reply)) != "":
+    if question.answer is not None and _is_same(flatten_layout(question.answer), flatten_layout(reply)):
         return RuleVerdict(1, EQUAL)
     if said == plain(question.text):
         return RuleVerdict(0, "repeats the question")
@@ -169,9 +169,13 @@ def says_nothing(question: Question, reply: str) -> bool:
     return plain(readable_part(reply)) in {"", plain(question.text), *ACKNOWLEDGES} or only_abstains(reply)
 
 
+def _is_same(answer: str, reply: str) -> bool:
+    """Return whether two texts have the same words, apart from articles, and the same signs and currencies."""
+    return _bare(answer) == _bare(reply) != "" and _bare(spell_symbols(answer)) == _bare(spell_symbols(reply))
+
+
 def _bare(text: str) -> str:
-    """Return `text` in plain words without articles. Signs and currencies, which are no words, count."""
-    return " ".join(_ARTICLES.sub(" ", plain(spell_symbols(text))).split())
+    return " ".join(_ARTICLES.sub(" ", plain(text)).split())
 
 
 def _abstention(question: Question, reply: str, others: Sequence[str], closed: bool) -> RuleVerdict | None:
