@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 from longspan.scenarios.histories import rules
 from longspan.scenarios.histories.event_order import align_events, lines_of, score_order
 from longspan.scenarios.histories.history import Question
+from longspan.scenarios.histories.languages import detect_language
 from longspan.scenarios.histories.rubrics import (
     ABSTENTION,
     Nugget,
@@ -19,7 +20,7 @@ from longspan.scenarios.histories.rubrics import (
     same_event_query,
 )
 from longspan.scenarios.histories.token_f1 import echo_score, locomo_score, share_of_question_words
-from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record
+from longspan.simulator.contract.graded_record import Exchange, Grade, Item, Record, readable_part
 from longspan.simulator.contract.queries import Query
 from longspan.simulator.reading.abstentions import declines_question
 from longspan.simulator.reading.matching import join_some
@@ -43,6 +44,7 @@ MEASURES: Final[Mapping[Grading, tuple[str, str]]] = {"f1": ("token F1", "no jud
 """Names of scores other than the share of right answers, with a remark on each."""
 
 UNDECIDED: Final = "rules do not decide; --judge names a judge that does"
+RULES_ONLY: Final = "rules do not decide"
 UNSAID: Final = "Nobody said this in the conversation."
 
 ORDER: Final = "event_ordering"
@@ -90,7 +92,7 @@ def grade_question(facts: Mapping[str, Any], record: Record, *, paper: bool = Fa
     """
     answer = record.answer
     question = _question(facts)
-    found = _find_score(facts, question, answer, record, paper)
+    found = _name_language(_find_score(facts, question, answer, record, paper), answer.reply)
     numbers = dict(found.numbers)
     if facts["benchmark"] == "locomo":
         numbers["f1"] = _f1(question, answer.reply, paper)
@@ -123,6 +125,8 @@ def _question(facts: Mapping[str, Any]) -> Question:
 
 def _find_score(facts: Mapping[str, Any], question: Question, answer: Exchange, record: Record, paper: bool) -> _ReplyScore:
     grading: Grading = facts.get("grading") or GRADINGS[facts["benchmark"]][0]
+    if grading == "f1" and question.kind == "adversarial" and not paper and _is_unread_refusal(question, answer.reply):
+        return _read_verdict(_query("locomo", question, answer.reply), record)
     if grading == "f1":
         score = _f1(question, answer.reply, paper)
         gold = "the question has no answer" if question.kind == "adversarial" else f"F1 with {join_some([question.answer or ''])}"
@@ -132,12 +136,23 @@ def _find_score(facts: Mapping[str, Any], question: Question, answer: Exchange, 
     if verdict is not None:
         return _ReplyScore(verdict.score, "rules", verdict.why)
     if grading == "rules":
-        return _ReplyScore(None, "nobody", "rules do not decide")
+        return _ReplyScore(None, "nobody", RULES_ONLY)
     if nuggets and question.kind == ORDER and grading == "beam-nuggets":
         return _score_ordering(question, answer.reply, record)
     if nuggets:
         return _nuggets(question, answer.reply, record)
     return _read_verdict(_query(grading, question, answer.reply), record)
+
+
+def _is_unread_refusal(question: Question, reply: str) -> bool:
+    """Return whether a reply to an adversarial question may decline in a language that rules do not read."""
+    return not _f1(question, reply, paper=False) and not question.options and detect_language(readable_part(reply)) is not None
+
+
+def _name_language(found: _ReplyScore, reply: str) -> _ReplyScore:
+    """Add the language of an undecided reply to the reason if rules do not read it."""
+    language = detect_language(readable_part(reply)) if found.why in (UNDECIDED, RULES_ONLY) else None
+    return found._replace(why=f"the reply is in {language}, which rules do not read: {found.why}") if language else found
 
 
 def _by_rules(question: Question, reply: str, rivals: Sequence[str] | None, grading: Grading, nuggets: bool) -> rules.RuleVerdict | None:

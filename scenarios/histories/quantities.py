@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
-from longspan.simulator.base.words import SMALL, TENS, number, plain
+from longspan.scenarios.histories.amounts import CLOCK, MONEY, SIGN, TEMPERATURES, is_clock, read_clock, spell_amounts
+from longspan.simulator.base.words import SMALL, number, plain
 from longspan.simulator.reading.dates import MONTHS, ORDINALS
 
-__all__ = ["NUMBERS", "canonical_dates", "canonical_numbers", "date_key", "number_key", "without_tellings", "without_unit", "word_amount"]
+__all__ = [
+    "NUMBERS",
+    "canonical_clocks",
+    "canonical_dates",
+    "canonical_numbers",
+    "clock_key",
+    "date_key",
+    "number_key",
+    "spell_symbols",
+    "without_tellings",
+    "without_unit",
+    "word_amount",
+]
 
 _MONTHS: Final = [name[:3] for name in MONTHS]
 _MONTH: Final = (
@@ -48,20 +62,11 @@ _TOLD_ON: Final = re.compile(
     rf"\((?:on |of )?(?:{_WEEKDAY},? )?(?:{_DATE.pattern})\)",
     re.IGNORECASE,
 )
-_SMALL: Final = SMALL[1:]
-_BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(_SMALL[:9])}))?|{'|'.join(reversed(_SMALL[1:]))})"
-_NUMBER: Final = re.compile(
-    rf"(?<![\w.])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?P<part>\.\d+)?(?!\d|(?:st|nd|rd|th)\b)"
-    rf"|\b(?:(?P<hundreds>{'|'.join(_SMALL[:9])}|a) hundred(?:(?: and)? (?P<rest>{_BELOW}))?|(?P<below>{_BELOW}"
-    r"|(?:\A\W{0,3}|(?<=only )|(?<=just ))one))\b",
-    re.IGNORECASE,
-)
+_NUMBER: Final = re.compile(rf"(?<![\w.])(?P<number>{SIGN}?(?!0\d)\d+(?:\.\d+)?)(?!\d|(?:st|nd|rd|th)\b)", re.IGNORECASE)
+"""A number as `spell_amounts` writes it. Figures with a leading zero are codes."""
 _DATE_OR_NUMBER: Final = re.compile(rf"(?P<date>{_DATE.pattern})|{_NUMBER.pattern}", re.IGNORECASE)
-_FEW: Final = rf"(\d{{1,4}}|an?|{'|'.join(_SMALL)})"
+_FEW: Final = r"(\d{1,4}|an?|one)"
 _WEEKS: Final = re.compile(rf"\b{_FEW} weeks?(?:(?:,| and|, and|,? plus| [+&]) {_FEW} days?)?\b", re.IGNORECASE)
-_DOZENS: Final = re.compile(rf"\b{_FEW}(?P<half> and a half)? dozen(?:,? (?:and|plus) {_FEW}(?: more)?)?\b", re.IGNORECASE)
-_HYPHENS: Final = re.compile(r"(?<=[a-z])-(?=hundred\b)|(?<=hundred)-(?=[a-z])|(?<=and)-(?=[a-z])", re.IGNORECASE)
-"""Hyphens within a number in words: "two-hundred-and-eighty-two"."""
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:-\d){1,4}(?![\w-])")
 """A number given digit by digit: "5-5-2"."""
 _UNTIL: Final = re.compile(rf"\b(?:until|till|up to|before|since) (?:{_DATE.pattern})", re.IGNORECASE)
@@ -76,18 +81,24 @@ _BESIDE: Final = re.compile(
     rf"(?<![\w)])(?:[+\u2212]|-)\d[\d,.]*\b|\b(?:another|an additional|an extra|up by|down by|short of"
     rf"|(?:brought|bought|sold|gained|lost|added)"
     rf"(?: him| her| them| you| another)?|average of|averages|averaging) {_EACH}\b"
-    rf"|\b(?:\d[\d,.]*|(?:{'|'.join(SMALL[1:])})) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
+    r"|\b(?:\d[\d,.]*|one) (?:more|fewer|extra|additional)\b|\b\d[\d,.]* (?:\w+ )?(?:per|each|apiece)\b",
     re.IGNORECASE,
 )
 """Differences and averages, which are not totals."""
-_GOLD: Final = re.compile(r"\W{0,2}([\d,.]+|[a-z-]+)(?: ([a-z]+))?\W{0,2}", re.IGNORECASE)
-_UNIT: Final = re.compile(r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|euro|percent)\b", re.IGNORECASE)
+_GOLD: Final = re.compile(rf"\W{{0,2}}?({SIGN}?(?!0\d)\d[\d.]*|[a-z-]+)(?: ([a-z]+))?\W{{0,2}}", re.IGNORECASE)
+_UNIT: Final = re.compile(
+    r"[ *_]{0,3}(?:(?:more|old|other) )?([a-z]{1,20}s|[kcm]?[mg]|kilo|percent|centigrade|fahrenheit)\b", re.IGNORECASE
+)
 _MEASURES: Final = {
     "g": ("gram", 1), "gram": ("gram", 1), "gramme": ("gram", 1), "kg": ("gram", 1000), "kilo": ("gram", 1000), "kilogram": ("gram", 1000),
     "m": ("metre", 1), "metre": ("metre", 1), "meter": ("metre", 1),
+    "percent": ("", 0.01), "lb": ("pound", 1),
     "km": ("metre", 1000), "kilometre": ("metre", 1000), "kilometer": ("metre", 1000),
 }  # fmt: skip
 """Interchangeable units: the base unit, and the factor to convert to it."""
+_SYMBOLS: Final = re.compile(r"[\u00a3$\u20ac\u00a5\u20b9\u00b0%]|[-\u2212]\d")
+_KINDS: Final = {name.removesuffix("s"): kind for kind, names in (("money", MONEY), ("temperature", TEMPERATURES)) for name in names}
+"""Units of which one rules out another."""
 _NO_UNITS: Final = frozenset("is was as plus minus times this has does".split())
 _JOINED: Final = re.compile(r" ?(?:or|to|and|plus|,|/|[-+&\u2013]) ?\d", re.IGNORECASE)
 NUMBERS: Final = re.compile(r"\bnumber(?:minus)?\d\w*")
@@ -98,6 +109,8 @@ SUPPOSED: Final = 80
 TERMS: Final = 12
 """Maximum number of terms that are checked as a sum."""
 _LONGEST: Final = 30
+WORDS: Final = 10
+"""Maximum number of words of a gold answer that is a number."""
 
 
 def date_key(answer: str) -> str:
@@ -127,6 +140,13 @@ def canonical_dates(reply: str, answer: str, question: str) -> tuple[str, list[s
     return _DATE.sub(word, text), list(found)
 
 
+def spell_symbols(text: str) -> str:
+    """Return `text` with signs, currencies and other symbols of units in words: "minus 5 centigrade" for "-5°C"."""
+    if not _SYMBOLS.search(text):
+        return text
+    return spell_amounts(text, _DATE.pattern, signed=True).replace(SIGN, "minus ")
+
+
 def without_unit(value: str) -> str:
     """Return an answer without its unit: "26" for "26 jars"."""
     first, _, unit = value.partition(" ")
@@ -153,10 +173,47 @@ def _day(day: str, month: str, year: str) -> str:
     return f"day{int(day)}x{int(month)}x{year}"
 
 
+def clock_key(answer: str) -> str:
+    """Return the key word of a gold answer that is a time of day, or ""."""
+    match = CLOCK.fullmatch(answer.strip(" .")) if is_clock(answer) else None
+    return _clock(min(read_clock(match))) if match else ""
+
+
+def canonical_clocks(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
+    """Return the reply with times of day replaced by key words, and these words. An ambiguous time is the gold answer's, if it can be."""
+    gold = CLOCK.fullmatch(answer.strip(" ."))
+    key, wanted = clock_key(answer), set(read_clock(gold) if gold else ())
+    asked = {_clock(minutes) for match in CLOCK.finditer(question) for minutes in read_clock(match)} - {key}
+    found: dict[str, None] = {}
+
+    def word(match: re.Match[str]) -> str:
+        minutes = read_clock(match)
+        if not minutes:
+            return match[0]
+        said = key if wanted.intersection(minutes) else _clock(minutes[0])
+        if said in asked:
+            return " then "
+        found[said] = None
+        return f" {said} "
+
+    return CLOCK.sub(word, reply), list(found)
+
+
+def _clock(minutes: int) -> str:
+    return f"clock{minutes // 60:02}{minutes % 60:02}"
+
+
 def number_key(answer: str) -> str:
     """Return the key word of a gold answer that is a number, with or without a unit, or ""."""
-    match = _GOLD.fullmatch(answer.strip()) if len(answer) < 100 else None
-    return "" if match is None or match[1].casefold() in ("a", "an") else _word(number(match[1].replace(",", "")))
+    match = _gold(answer)
+    return "" if match is None or match[1].casefold() in ("a", "an") else _word(number(match[1].replace(SIGN, "-")))
+
+
+@lru_cache(maxsize=1000)
+def _gold(answer: str) -> re.Match[str] | None:
+    if answer.count(" ") > WORDS or len(answer) > 100:
+        return None
+    return _GOLD.fullmatch(spell_amounts(answer.strip(), _DATE.pattern, signed=True))
 
 
 def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list[str]]:
@@ -164,14 +221,17 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
 
     If some numbers have the answer's unit, only they count. For a sum, only its result counts.
     """
-    key, unit = number_key(answer), (["", *plain(answer).split()[1:]])[-1]
+    key, gold = number_key(answer), _gold(answer)
+    unit = ((gold and gold[2]) or "").casefold()
+    likely = word_amount(key)
     *lines, last = reply.strip().splitlines() or [""]
     text = "\n".join(line.rpartition("=")[2] for line in ([last] if "=" in last else [*lines, last]))
-    text = _DIGITS.sub(lambda match: match[0].replace("-", ""), _HYPHENS.sub(" ", text))
-    text = _DOZENS.sub(_count_dozens, _otherwise(_TAGS, _UNTIL.sub(" ", text)))
+    text = _DIGITS.sub(lambda match: match[0].replace("-", ""), text)
+    text = spell_amounts(text, _DATE.pattern, likely, signed=likely < 0)
+    text = _otherwise(_TAGS, _UNTIL.sub(" ", text))
     if unit in ("day", "days"):
         text = _WEEKS.sub(lambda match: f"{7 * (number(match[1]) or 0) + (number(match[2] or '0') or 0):.0f} days", text)
-    asked = {_value(match) for match in _NUMBER.finditer(question)} - {key}
+    asked = {_value(match) for match in _NUMBER.finditer(spell_amounts(question, _DATE.pattern))} - {key}
     found: dict[str, None] = {}
     measured: dict[str, None] = {}
     wanted = _MEASURES.get(unit.removesuffix("s"), (unit.removesuffix("s"), 1))
@@ -186,8 +246,8 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
             return " that "
         follows = _UNIT.match(match.string, match.end())
         said = _MEASURES.get(singular := follows[1].casefold().removesuffix("s"), (singular, 1)) if follows else ("", 1)
-        named = said[0] == wanted[0]
-        if named and said[1] != wanted[1]:
+        named = said[0] == wanted[0] or ("degree" in (said[0], wanted[0]) and _KINDS.get(said[0]) == _KINDS.get(wanted[0]))
+        if named and said[1] != wanted[1] and (follows or value != key):
             value = _word(word_amount(value) * said[1] / wanted[1])
         after = _JOINED.match(match.string, match.end())
         if after and _DATE.match(match.string, after.end() - 1):
@@ -197,7 +257,9 @@ def canonical_numbers(reply: str, answer: str, question: str) -> tuple[str, list
         if unit.isalpha() and (named or after or joined or alternative):
             measured[value] = None
         elif unit.isalpha() and follows and follows[1].casefold() not in _NO_UNITS:
-            return " that "
+            if _KINDS.get(said[0], "") != _KINDS.get(wanted[0]):
+                return " that "
+            value = f"amount{value.removeprefix('number')}x{said[0]}"
         found[value] = None
         return f" {value} "
 
@@ -216,11 +278,6 @@ def _otherwise(pattern: re.Pattern[str], text: str) -> str:
     return rest if rest == text or _NUMBER.search(_DATE.sub(" ", rest)) else text
 
 
-def _count_dozens(match: re.Match[str]) -> str:
-    dozens, half, more = match.groups()
-    return f"{12 * (number(dozens) or 1) + 6 * bool(half) + (number(more or '0') or 0):.0f}"
-
-
 def _total(numbers: Sequence[str]) -> str:
     """Return the last number if it is the sum of two or more numbers before it: "10 and 31 and 4, so 45". Otherwise return ""."""
     *terms, last = map(word_amount, numbers) if numbers else (0.0,)
@@ -233,12 +290,8 @@ def _total(numbers: Sequence[str]) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    if match["digits"]:
-        digits = match["digits"].replace(",", "")
-        return _word(float(digits + (match["part"] or ""))) if len(digits) < _LONGEST else ""
-    if match["hundreds"]:
-        return _word(100 * (number(match["hundreds"]) or 0) + (number(match["rest"] or "zero") or 0))
-    return _word(number(plain(match["below"])))
+    written = match["number"].replace(SIGN, "-")
+    return _word(float(written)) if len(written) < _LONGEST else ""
 
 
 def word_amount(word: str) -> float:

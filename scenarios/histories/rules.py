@@ -8,12 +8,16 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.answer_options import LABEL, Options
 from longspan.scenarios.histories.history import Question
+from longspan.scenarios.histories.languages import contains_negation, detect_language
 from longspan.scenarios.histories.quantities import (
     NUMBERS,
+    canonical_clocks,
     canonical_dates,
     canonical_numbers,
+    clock_key,
     date_key,
     number_key,
+    spell_symbols,
     without_tellings,
     without_unit,
     word_amount,
@@ -40,6 +44,7 @@ MOST: Final = 20
 
 ACKNOWLEDGES: Final = frozenset({"ok", "okay", "all right", "alright", "got it", "i see", "noted", "understood", "thanks", "thank you"})
 """Replies that answer nothing."""
+EQUAL: Final = "equals the gold answer"
 ITEM: Final = 4
 """Maximum number of words in a list item."""
 STATEMENT: Final = 4
@@ -108,9 +113,19 @@ def grade_reply(question: Question, reply: str, rivals: Iterable[str] | None = N
     """Grade a reply, or return None if rules do not decide.
 
     `rivals`: everything that a wrong reply could name instead of the gold answer, if known. The gold answer is then assumed to have only
-    one wording, and rules always decide: a reply that does not give it is wrong. Runs in time linear in the reply and never raises.
+    one wording, and rules always decide on English replies: one that does not give it is wrong. In other languages, rules only recognise
+    right answers, choices, and replies that say nothing. Runs in time linear in the reply and never raises.
     """
     reply = readable_part(reply)
+    verdict = _grade_english(question, reply, rivals)
+    if verdict is None or verdict.why == EQUAL or detect_language(reply) is None or says_nothing(question, reply):
+        return verdict
+    if question.options and Options(question.options).find_chosen(reply):
+        return verdict
+    return verdict if verdict.score == 1 and not (question.answerable and contains_negation(reply)) else None
+
+
+def _grade_english(question: Question, reply: str, rivals: Iterable[str] | None) -> RuleVerdict | None:
     said = plain(reply)
     # Without known rivals, rules decide only clear cases and leave the rest to a judge: a reply may name anything else.
     closed = rivals is not None
@@ -119,8 +134,8 @@ def grade_reply(question: Question, reply: str, rivals: Iterable[str] | None = N
         others.append(question.trap)
     if not said:
         return RuleVerdict(0, "the reply has no words")
-    if question.answer is not None and _bare(flatten_layout(question.answer)) == _bare(flatten_layout(reply)) != "":
-        return RuleVerdict(1, "equals the gold answer")
+    if question.answer is not None and _is_same(flatten_layout(question.answer), flatten_layout(reply)):
+        return RuleVerdict(1, EQUAL)
     if said == plain(question.text):
         return RuleVerdict(0, "repeats the question")
     if said in ACKNOWLEDGES:
@@ -152,6 +167,11 @@ def only_abstains(reply: str) -> bool:
 def says_nothing(question: Question, reply: str) -> bool:
     """Return whether a reply is empty, repeats the question, merely acknowledges it, or only says that the answer is not known."""
     return plain(readable_part(reply)) in {"", plain(question.text), *ACKNOWLEDGES} or only_abstains(reply)
+
+
+def _is_same(answer: str, reply: str) -> bool:
+    """Return whether two texts have the same words, apart from articles, and the same signs and currencies."""
+    return _bare(answer) == _bare(reply) != "" and _bare(spell_symbols(answer)) == _bare(spell_symbols(reply))
 
 
 def _bare(text: str) -> str:
@@ -361,10 +381,13 @@ def _is_sum(key: str, others: Sequence[str]) -> bool:
 
 
 def _format_key(key: str) -> str:
-    return key.removeprefix("number").replace("point", ".").removeprefix("day").replace("x", " ").strip()
+    if key.startswith("clock"):
+        return f"{key[5:7]}:{key[7:]}"
+    return re.sub("^(?:number|amount)", "", key).replace("minus", "-").replace("point", ".").removeprefix("day").replace("x", " ").strip()
 
 
 _QUANTITIES: Final[Sequence[tuple[Callable[[str], str], Callable[[str, str, str], tuple[str, list[str]]], str]]] = (
     (date_key, canonical_dates, "dates"),
+    (clock_key, canonical_clocks, "times"),
     (number_key, canonical_numbers, "numbers"),
 )

@@ -13,6 +13,7 @@ from statistics import fmean
 from string import punctuation
 from typing import Final
 
+from longspan.scenarios.histories.languages import split_characters
 from longspan.simulator.contract.graded_record import readable_part
 
 __all__ = ["UNANSWERED", "echo_score", "locomo_gold", "locomo_score", "share_of_question_words", "token_f1"]
@@ -85,8 +86,11 @@ def _echo_f1(said: Counter[str], wanted: Counter[str], asked: Counter[str]) -> f
 
 
 def _stems(text: str) -> Counter[str]:
-    """Return the stems of the words in `text`, ignoring case, punctuation, articles and "and"."""
-    words = _IGNORED.sub(" ", text.lower().translate(_MARKS)).split()
+    """Return the stems of the words in `text`, ignoring case, punctuation, articles and "and".
+
+    In scripts without spaces, such as Chinese, each character counts as a word.
+    """
+    words = _IGNORED.sub(" ", split_characters(text).lower().translate(_MARKS)).split()
     return Counter(map(_stem, words))
 
 

@@ -186,7 +186,8 @@ class Written(Habit):
 
     def find_choices(self, reply: str, values: Values) -> list[str]:
         reply = _drop_labels(reply)
-        return [pattern for pattern, form in _forms(_feast(values)).items() if form.search(reply)]
+        found = {pattern: match for pattern, form in _forms(_feast(values)).items() if (match := form.search(reply))}
+        return _drop_explanation(reply, found) if len(found) == 2 else list(found)
 
 
 @final
@@ -405,8 +406,25 @@ def _drop_labels(reply: str) -> str:
     return _LABELLED.sub(lambda match: ("-" if "".join(match.groups()).isdecimal() else " ").join(match.groups()), reply)
 
 
+_EXPLAINS: Final = re.compile(r"\(|=|\bi\.?e\b|\bthat is\b|\bmeaning\b", re.IGNORECASE)
+"""Marks between a date and the same date in another format, which explains it."""
+
+
+def _drop_explanation(reply: str, found: Mapping[str, re.Match[str]]) -> list[str]:
+    """Return the formats of a reply, without one that only explains a date in the other: "17/03/2032 (17 March 2032)".
+
+    The date in words explains the one in figures, unless the figures follow it in brackets. Two dates joined by "or" are a hedge.
+    """
+    first, second = sorted(found, key=lambda pattern: found[pattern].start())
+    between = reply[found[first].end() : found[second].start()]
+    words = next((pattern for pattern in found if load_words("habits")["patterns"][pattern] == "words"), None)
+    if words is None or re.search(r"\bor\b|/", between, re.IGNORECASE):
+        return list(found)
+    return [first if _EXPLAINS.search(between) or words == second else second]
+
+
 def _forms(day: date) -> Mapping[str, re.Pattern[str]]:
-    """Return a pattern for a date in each format, with any separators."""
+    """Return a pattern for a date in each format, with any separators. A month in words may stand first: it cannot be misread."""
     y, m, d, apart = rf"(?:{day.year}|{day.year % 100})", f"0?{day.month}", f"0?{day.day}", r"\s?[-/.\u2011]\s?"
     month = rf"{month_name[day.month][:3]}[a-z]*\.?"
     forms = {

@@ -15,10 +15,23 @@ from longspan.simulator.contract.graded_record import MAX_CHARACTERS
 TOWN = Question("1", "Which town is my cousin Ada moving to?", "Ashford", trap="Oakham")
 DAYS = Question("2", "How many days passed between the fair and the wedding of Ada on 3 May?", "23 days")
 DATE = Question("3", "When did Ada get married?", "14 March 2024")
+PRICE = Question("15", "How much was it?", "1.200,50 \u20ac")
+TIME = Question("16", "When does it open?", "2 PM")
 DISH = Question("4", "Which dish?", "(b) Soup with leeks", options=("(a) Rice", "(b) Soup with leeks", "(c) Soup with beans"))
 NEVER = Question("5", "Which town is my cousin Ada moving to?", "You did not say.", answerable=False, trap="Oakham")
 FREE = Question("6", "What did Ada adopt?", "a cat")
-QUESTIONS = (TOWN, DAYS, DATE, DISH, NEVER, FREE, Question("7", "Is it Ada?", "Yes"), Question("8", "?", None, rubric=("names Ada",)))
+QUESTIONS = (
+    TOWN,
+    DAYS,
+    DATE,
+    DISH,
+    NEVER,
+    FREE,
+    PRICE,
+    TIME,
+    Question("7", "Is it Ada?", "Yes"),
+    Question("8", "?", None, rubric=("names Ada",)),
+)
 
 
 def score(verdict: RuleVerdict | None) -> float | None:
@@ -210,11 +223,15 @@ def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: lis
         "hundred and ",
         "*",
         "one-",
+        "1,234,",
+        "1.",
+        "-$5 million ",
+        "at 3:30 ",
     ],
 )
 def test_time_grows_linearly(piece: str) -> None:
     def work(size: int) -> None:
-        for question in QUESTIONS[:6]:
+        for question in QUESTIONS[:8]:
             grade_reply(question, (piece * size)[:size], None)
 
     assert growth(work, MAX_CHARACTERS // 25, times=5) < 15

@@ -1,0 +1,157 @@
+"""Rewrite amounts in plain figures with English units, and times of day as minutes, so that graders can compare their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from longspan.simulator.base.words import SMALL, TENS, number
+
+__all__ = ["CLOCK", "MONEY", "SIGN", "TEMPERATURES", "is_clock", "read_clock", "spell_amounts"]
+
+SIGN: Final = "\ue000"
+"""Marks a negative amount: a private character, because a hyphen also marks ranges and bullets."""
+MONEY: Final = {
+    "dollars": r"\$|USD|US ?\$|(?:US )?dollars?|bucks", "euros": "€|EUR|euros?", "pounds": "£|GBP|pounds?(?: sterling)?|quid",
+    "rupees": r"₹|INR|Rs\.?|rupees?", "yens": "[¥円]|JPY|yen", "yuans": "元|CNY|yuan", "francs": "CHF|(?:Swiss )?francs?",
+}  # fmt: skip
+TEMPERATURES: Final = {
+    "centigrade": "° ?C|℃|(?:degrees? )?(?:Celsius|centigrade)|degrees C", "fahrenheit": "° ?F|℉|(?:degrees? )?Fahrenheit|degrees F",
+    "degrees": "°|degrees?",
+}  # fmt: skip
+_UNITS: Final[Mapping[str, str]] = MONEY | TEMPERATURES | {"percent": "%|percent|per cent|pct|Prozent"}
+_SYMBOL: Final = "|".join(f"(?P<{name}_>{spelled})" for name, spelled in MONEY.items())
+_UNIT: Final = "|".join(f"(?P<{name}>{spelled})" for name, spelled in _UNITS.items())
+_SCALES: Final = {
+    "dozen": 12, "hundred": 100, "k": 1000, "thousand": 1000, "lakh": 10**5, "crore": 10**7,
+    "m": 10**6, "mn": 10**6, "million": 10**6, "b": 10**9, "bn": 10**9, "billion": 10**9,
+}  # fmt: skip
+_LARGE: Final = r"dozen|hundred|thousand|million|billion|lakhs?|crores?"
+_FIGURE: Final = r"\d{1,3}(?:[,. \u00a0\u202f'\u2019]\d{2,3})*[,. \u00a0\u202f'\u2019]\d{3}(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
+_BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[2:]))})"
+_WORDS: Final = (
+    rf"\b(?:(?:{_BELOW}|an?|one)(?:[- ](?:{_LARGE}))+(?:,? (?:and )?(?:{_BELOW}|one)[- ]hundred)?(?:(?:-| |, )(?:and[- ])?{_BELOW}\b|-one\b"
+    rf"| and one\b)?|{_BELOW}|(?:\A\W{{0,3}}|(?<=only )|(?<=just ))one)\b"
+)
+_AMOUNT: Final = (
+    rf"(?P<sign>(?<![\w)\]])[-\u2212](?=(?:{'|'.join(MONEY.values())})? ?\d)|\b(?:minus|negative) )?(?:(?<![a-z])(?:{_SYMBOL}) ?)?"
+    rf"(?:(?<![\w.,])(?P<figure>{_FIGURE})(?!\d|(?:st|nd|rd|th)\b)|(?P<words>{_WORDS}))"
+    rf"(?: ?(?P<scale>k|mn?|bn?|{_LARGE})\b)?(?: {{0,2}}(?:{_UNIT})(?!\w))?"
+)
+LONGEST: Final = 30
+"""Maximum number of characters of a figure."""
+
+
+def spell_amounts(text: str, dates: str, likely: float | None = None, *, signed: bool = False) -> str:
+    """Return `text` with amounts as plain figures and English units: "1200.5 euros" for "1.200,50 €", "100000" for "1 lakh".
+
+    `dates` is a pattern of dates, which stay as they are. A figure with two readings ("1.234") takes the `likely` one. Signs
+    count for money and temperatures, and everywhere if `signed`.
+    """
+
+    def spell(match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        unit = next((name for name in _UNITS if groups[name] or groups.get(f"{name}_")), "")
+        money, scale = unit in MONEY, (groups["scale"] or "").casefold().removesuffix("s")
+        if groups["figure"] is None and groups["words"] is None:
+            return match[0]
+        rest = ""
+        if scale in ("m", "b") and not money:
+            scale, rest = "", f" {groups['scale']}"  # 3 m is a length
+        grouped = money and unit != "dollars"
+        value = _parse_words(groups["words"] or "")
+        if groups["figure"]:
+            value = _parse_figure(groups["figure"], likely, measured=bool(unit or scale), grouped=grouped)
+        if value is None:
+            return match[0]
+        value *= _SCALES.get(scale, 1)
+        sign = SIGN if groups["sign"] and (signed or money or unit in TEMPERATURES) else groups["sign"] or ""
+        return f"{sign}{value:.10f}".rstrip("0").rstrip(".") + (f" {unit}" if unit else rest)
+
+    return _amounts(dates).sub(spell, text)
+
+
+_COMPILED: Final[dict[str, re.Pattern[str]]] = {}
+
+
+def _amounts(dates: str) -> re.Pattern[str]:
+    if dates not in _COMPILED:
+        _COMPILED[dates] = re.compile(rf"(?:{dates})|{_AMOUNT}", re.IGNORECASE)
+    return _COMPILED[dates]
+
+
+def _parse_figure(figure: str, likely: float | None, *, measured: bool, grouped: bool) -> float | None:
+    """Return the value of a figure, or None if it is no single number: a code, or numbers with commas or spaces between them.
+
+    `measured`: a unit follows, so a comma or a space is part of the number. `grouped`: a point with three digits marks thousands.
+    """
+    if len(figure) > LONGEST or re.match(r"0\d", figure):
+        return None
+    marks = re.sub(r"\d", "", figure)
+    last = marks[-1:]
+    *heads, part = re.split(r"\D", figure)
+    whole = float("".join([*heads, part]))
+    decimal = float(f"{''.join(heads) or 0}.{part}")
+    if not marks:
+        return whole
+    if last in ",." and marks.count(last) == 1 and (len(marks) > 1 or len(part) != 3 or last == "."):
+        if likely == whole and marks == "." and len(part) == 3:
+            return whole
+        if marks == "," and not measured and likely != decimal:
+            return None
+        return whole if grouped and marks == "." and len(part) == 3 else decimal
+    return None if len(part) != 3 or (" " in marks and not measured and likely != whole) else whole
+
+
+def _parse_words(words: str) -> float | None:
+    """Return the value of a number in words, such as "one thousand and five"."""
+    total = current = 0.0
+    for word in re.findall(r"[a-z]+", words.casefold()):
+        scale = _SCALES.get(word.removesuffix("s"), 0)
+        if 0 < scale <= 100:
+            current = (current or 1) * scale
+        elif scale:
+            total, current = total + (current or 1) * scale, 0
+        elif word != "and":
+            current += number(word) or 0
+    return total + current
+
+
+_HOUR: Final = "|".join([r"2[0-4]|[01]?\d", *reversed(SMALL[1:13])])
+CLOCK: Final = re.compile(
+    rf"\b(?:(?P<named>noon|midday|midnight)|(?P<past>half past|quarter past|quarter to) (?P<from>{_HOUR})"
+    rf"|(?<![\d.,:/-])(?P<hour>{_HOUR})(?:(?P<mark>[:h.])(?P<minutes>[0-5]\d)(?!\d))?)"
+    r"(?P<oclock> ?(?:o['\u2019]?clock|uhr))?"
+    r"(?: ?(?:(?P<am>a\.?m\b\.?|in the morning)|(?P<pm>p\.?m\b\.?|in the (?:afternoon|evening))|(?P<night>at night)))?"
+    r"(?P<end>(?=\W{0,3}\Z))?",
+    re.IGNORECASE,
+)
+_BARE: Final = re.compile(r"(?:\A|\b(?:at|around|about|by))\W{0,3}\Z", re.IGNORECASE)
+_PAST: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
+
+
+def read_clock(match: re.Match[str]) -> Sequence[int]:
+    """Return the minutes of the day that a match of CLOCK may mean: none if it is no time, two if it may be a.m. or p.m."""
+    if match["named"]:
+        return [0 if match["named"].casefold() == "midnight" else 12 * 60]
+    half = match["am"] or match["pm"] or match["night"]
+    bare = match["end"] is not None and _BARE.search(match.string[max(0, match.start() - 12) : match.start()])
+    if not (half or match["past"] or match["oclock"] or match["mark"] in (":", "h", "H") or (bare and not match["mark"])):
+        return []
+    written = match["hour"] or match["from"]
+    hour = int(written) if written.isdecimal() else SMALL.index(written.casefold())
+    minutes = int(match["minutes"] or 0) + _PAST.get((match["past"] or "").casefold(), 0)
+    if half:
+        late = bool(match["pm"]) or (match["night"] is not None and 5 <= hour < 12)
+        hours = [hour % 12 + 12 * late]
+    else:
+        hours = [hour % 24] if hour > 12 or hour == 0 or written.startswith("0") else [hour % 24, (hour + 12) % 24]
+    return [(60 * each + minutes) % (24 * 60) for each in hours]
+
+
+def is_clock(answer: str) -> bool:
+    """Return whether a gold answer is a time of day."""
+    match = CLOCK.fullmatch(answer.strip(" ."))
+    marks = ("named", "past", "minutes", "oclock", "am", "pm", "night")
+    return match is not None and any(match[group] for group in marks) and bool(read_clock(match))
