@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -42,7 +42,7 @@ _LATE: Final = r"(?:now|again|today|at present|right now|these days|at the momen
 """Adverbs that stay at the end of a sentence."""
 _PLACE: Final = re.compile(rf"(?P<prep>(?:in|into|on|at|to) )?(?P<det>(?:the|an?|my|your) )?{VALUE}")
 _QUESTION: Final = re.compile(
-    rf"(?<!\w)(?<!\bin )(?<!\bon )(?<!\bat )(?:(?P<prep>(?:in|on|at) )?(?P<wh>what|which|where and when|where|when)(?P<noun>(?: (?!(?:{_AUXILIARY})\b)[\w'-]+)*?)"
+    rf"(?<!\w)(?<!\band )(?<!\bin )(?<!\bon )(?<!\bat )(?:(?P<prep>(?:in|on|at) )?(?P<wh>what|which|where and when|where|when)(?P<noun>(?: (?!(?:{_AUXILIARY})\b)[\w'-]+)*?)"
     rf" (?P<aux>{_AUXILIARY}) (?P<rest>[^?]+)\?|which (?:three )?\w+ (?P<verb>\w+) (?P<object>[^?]+)\?)",
     re.IGNORECASE,
 )
@@ -140,8 +140,8 @@ def _without_preposition(place: str) -> str:
 
 def _subject(rest: str, aux: str, fills: Sequence[str]) -> str:
     """Return the subject that follows the auxiliary of a question, or "" if the question asks for the subject itself."""
-    if rest.startswith("I "):
-        return "I"
+    if pronoun := re.match(r"(?:I|you)(?= )", rest):
+        return pronoun[0]
     names = f"(?:{'|'.join(map(re.escape, sorted(fills, key=len, reverse=True))) or '(?!)'})"
     if aux in ("is", "was") and re.match(rf"(?:my|the|{names}'s)\b", rest):
         ends = re.search(rf"(?:^the|{names})(?:'s \w+)?( (?:\w+ing|called|really|in fact)\b(?! place))", rest)
@@ -203,7 +203,7 @@ def _in_past(text: str) -> str:
 
 def _passive(text: str) -> str:
     """Turn "you have put aside a lute for Ada" into "a lute has been put aside by you for Ada"."""
-    active = re.search(rf"\b([Yy]ou|[Yy]our \w+) (have|has|had) (\w+(?: aside)?) ((?:(?:an?|the|your) )?{VALUE})", text)
+    active = re.search(rf"\b([Yy]ou|[Yy]our \w+) (have|has|had) (?!an?\b)(\w+(?: aside)?) ((?:(?:an?|the|your) )?{VALUE})", text)
     if active is None:
         return text
     who, _, verb, what = active.groups()
@@ -219,10 +219,10 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {
     "no article": lambda text: re.sub(rf"\b(?:an?|the|your) {VALUE}", VALUE, text, flags=re.IGNORECASE),
     "the": lambda text: re.sub(rf"\b(?:an?|the|your) {VALUE}", f"the {VALUE}", text, flags=re.IGNORECASE),
     "so far": lambda text: f"{text[:-1]} so far.",
-    "so far first": lambda text: f"So far, {text[:1].lower()}{text[1:]}",
+    "so far first": lambda text: f"So far, {_uncapitalised(text)}",
     "from you": lambda text: f"{text[:-1]}, from what I have heard from you.",
-    "from you first": lambda text: f"From what I have from you, {text[:1].lower()}{text[1:]}",
-    "you told me": lambda text: f"You told me that {text[:1].lower()}{text[1:]}",
+    "from you first": lambda text: f"From what I have from you, {_uncapitalised(text)}",
+    "you told me": lambda text: f"You told me that {_uncapitalised(text)}",
     "exclaimed": lambda text: f"{text[:-1]}!",
     "bold": lambda text: text.replace(VALUE, f"**{VALUE}**"),
 }
@@ -247,7 +247,8 @@ def fill(text: str, values: Sequence[str], join: Callable[[Sequence[str]], str])
 
     def written(match: re.Match[str]) -> str:
         marks = match["marks"]
-        each = [f"{_article(match['det'] or '', value)}{marks}{value}{marks}" for value in values]
+        first, *others = (f"{_article(match['det'] or '', value)}{marks}{value}{marks}" for value in values)
+        each = [first, *map(_uncapitalised, others)] if match["det"] else [first, *others]
         joined = join(each)
         return f"{':' if joined.startswith(chr(10)) else ''}{joined}"
 
@@ -278,9 +279,10 @@ def contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float]]:
     yield "wrong", "", one(case.wrong), 0
     for name, both in TWO.items():
         yield f"hedged: {name}", "", fill(text, [right, case.wrong], lambda each, both=both: both.format(*each)), 0  # type: ignore[misc]
-    yield "hedged: after", "", f"{one(right)} Or was it {case.wrong}?", 0
-    yield "unknown", "", f"I don't know whether {_uncapitalised(one(right))}", 0
-    if case.old:
+    yield "hedged: after", "", f"{one(right)} Or was it {_determiner(text)}{case.wrong}?", 0
+    if not re.search(rf"[,:][^{VALUE}]*{VALUE}", text):  # "I don't know whether so far, ..." is no English
+        yield "unknown", "", f"I don't know whether {_uncapitalised(one(right))}", 0
+    if case.old and right not in case.old:
         history = ", then ".join(case.old)
         yield "correct, with history", "", f"{one(right)} (It used to be {history}.)", 1
         yield "correct, old first", "", f"It used to be {history}. {one(right)}", 1
@@ -298,13 +300,21 @@ def _list_contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float
         *some, _ = case.right
         yield "correct", name, fill(text, case.right, join), 1
         yield "partial", name, fill(text, some, join), 1 - share
-        yield "partial: unsure of one", name, f"{fill(text, some, join)} I'm not sure about the other thing.", 1 - share
+        partial = fill(text, some, join)
+        unsure = "I'm not sure about the other one."
+        yield "partial: unsure of one", name, f"{partial}{chr(10) * 2 if chr(10) in partial else ' '}{unsure}", 1 - share
         if case.scenario != "name_list":  # its score counts the longer list
             yield "wrong: one of them", name, fill(text, [*some, case.wrong], join), 1 - 2 * share
 
 
+def _determiner(text: str) -> str:
+    found = _PLACE.search(text)
+    return found and found["det"] or ""
+
+
 def _uncapitalised(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
+    """Return a sentence without its capital, which a name keeps."""
+    return text if text.partition(" ")[0].removesuffix("'s") in load_words("names") else f"{text[:1].lower()}{text[1:]}"
 
 
 # The scenarios.
@@ -343,8 +353,12 @@ def _confidence(name: str, seed: int, fact: Sequence[str], told: Sequence[Sequen
 
 
 def forget() -> Iterator[Case]:
-    for seed in range(6):
+    seen: Counter[str] = Counter()
+    for seed in range(30):
         facts = make_scenario("forget", {}).make(Random(f"forget/{seed}")).facts
+        seen[facts["kind"]] += 1
+        if seen[facts["kind"]] > 2:
+            continue
         told = [(facts["kind"], *fact) for fact in facts["facts"]]
         question = next(each for each in facts["questions"] if each["fact"] != facts["gone"])
         yield _confidence("forget", seed, told[question["fact"]], told, question["line"])
