@@ -28,7 +28,7 @@ from longspan.scenarios.shared.wording import Wording
 from longspan.simulator.contract.graded_record import Exchange, Record
 from longspan.simulator.contract.plugins import make_scenario
 
-__all__ = ["SCENARIOS", "Played", "play", "tabulate"]
+__all__ = ["ALL", "SCENARIOS", "Reply", "Row", "agrees", "play", "tabulate"]
 
 VALUE: Final = "\0"
 """Stands for the value in a sentence."""
@@ -66,15 +66,27 @@ class Case(NamedTuple):
     elsewhere: Sequence[str] = ()
 
 
-class Played(NamedTuple):
-    """A reply, its form and content, the score that it deserves and the score that it gets."""
+class Reply(NamedTuple):
+    """A reply, its form and content, and the score that it deserves."""
 
     case: Case
     form: str
     content: str
-    reply: str
+    text: str
     deserved: float
-    score: float | None
+
+
+class Row(NamedTuple):
+    """How many correct replies are read as correct, and how many others as what they are, each with the number of all."""
+
+    right: int
+    correct: int
+    told: int
+    others: int
+
+
+ALL: Final = "all"
+"""The name of a table's row for all forms."""
 
 
 # Sentences.
@@ -491,46 +503,46 @@ SCENARIOS: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
 }
 
 
+def compose(case: Case) -> Iterator[Reply]:
+    """Yield the replies to a case in all forms, with all contents."""
+    for (source, text), (form, change) in product(sentences(case), FORMS.items()):
+        if form == "plain" or change(text) != text:
+            for content, join, reply, deserved in contents(case, change(text)):
+                yield Reply(case, f"{source} {join or form}", content, reply, deserved)
+
+
 @cache
-def play(scenario: str, share: int = 1) -> Sequence[Played]:
-    """Return the graded replies of a scenario: one in `share` of all, chosen by their text."""
-    found: dict[tuple[int, str], Played] = {}
-    for number, case in enumerate(SCENARIOS[scenario]()):
-        for (source, text), (form, change) in product(sentences(case), FORMS.items()):
-            if form != "plain" and (changed := change(text)) == text:
-                continue
-            changed = change(text)
-            for content, join, reply, deserved in contents(case, changed):
-                if crc32(reply.encode()) % share == 0 and (number, reply) not in found:
-                    name = " ".join(filter(None, (source, join or form)))
-                    found[number, reply] = Played(case, name, content, reply, deserved, case.grade(reply))
-    return list(found.values())
+def play(scenario: str, most: int) -> Sequence[tuple[Reply, float | None]]:
+    """Return replies of a scenario with their scores: all, or `most` of them, chosen by their text."""
+    found = {(number, each.text): each for number, case in enumerate(SCENARIOS[scenario]()) for each in compose(case)}
+    chosen = sorted(found.values(), key=lambda each: crc32(each.text.encode()))[:most]
+    return [(each, each.case.grade(each.text)) for each in chosen]
 
 
-def agrees(played: Played) -> bool:
-    return played.score is not None and abs(played.score - played.deserved) < 1e-6
+def agrees(reply: Reply, score: float | None) -> bool:
+    return score is not None and abs(score - reply.deserved) < 1e-6
 
 
-def tabulate(played: Sequence[Played]) -> Mapping[str, tuple[int, int, int, int]]:
-    """Return, for each form, how many correct replies are read as correct and how many other ones as what they are, each with the total."""
+def tabulate(played: Sequence[tuple[Reply, float | None]]) -> Mapping[str, Row]:
+    """Return how the replies are read, by form, and in total."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for each in played:
-        at = 0 if each.content.startswith("correct") else 2
-        counts[each.form][at] += agrees(each)
-        counts[each.form][at + 1] += 1
-    return {form: (each[0], each[1], each[2], each[3]) for form, each in counts.items()}
+    for reply, score in played:
+        at = 0 if reply.content.startswith("correct") else 2
+        for form in (reply.form, ALL):
+            counts[form][at] += agrees(reply, score)
+            counts[form][at + 1] += 1
+    return {form: Row(*each) for form, each in sorted(counts.items())}
+
+
+def main(names: Sequence[str], misses: Sequence[str], most: int) -> None:
+    for name in names:
+        played = play(name, most)
+        for form, row in tabulate(played).items():
+            print(f"{name:12} {form:32} correct {row.right:5} of {row.correct:5}  others {row.told:5} of {row.others:5}")
+        for reply, score in played:
+            if name in misses and not agrees(reply, score):
+                print(f"    {reply.form} [{reply.content}] {score} for {reply.deserved:.2f}: {reply.text!r}")
 
 
 if __name__ == "__main__":
-    for name in SCENARIOS:
-        played = play(name, int(next((each[2:] for each in sys.argv if each.startswith("-s")), "1")))
-        table = tabulate(played)
-        right, every, told, others = (sum(column) for column in zip(*table.values(), strict=True))
-        print(f"{name:12} correct {right:5} of {every:5} ({right / every:.4f})  wrong {told:5} of {others:5} ({told / others:.4f})")
-        for form, (a, b, c, d) in table.items():
-            if a < 0.95 * b or c < 0.95 * d:
-                print(f"    {form:32} {a} of {b}, {c} of {d}")
-        if f"/{name}" in sys.argv:
-            for each in played:
-                if not agrees(each):
-                    print(f"      {each.form} [{each.content}] {each.score} for {each.deserved:.2f}: {each.reply!r}")
+    main(list(SCENARIOS), [each[1:] for each in sys.argv if each.startswith("/")], sys.maxsize)
