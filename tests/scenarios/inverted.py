@@ -191,6 +191,7 @@ def sentences(case: Case) -> Iterator[tuple[str, str]]:
     for text in stated:
         yield "statement", _finish(say_back(text))
     for question in case.asked:
+        yield "question repeated", f"{say_back(question)} {_without_preposition(place).capitalize()}{VALUE}."
         for source, text in answer_question(question, case.fills, place):
             text = text.replace(f"{VALUE} is what", f"{VALUE} are what") if len(case.right) > 1 else text
             yield source, _finish(say_back(text))
@@ -235,6 +236,13 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {
     "from you": lambda text: f"{text[:-1]}, from what I have heard from you.",
     "from you first": lambda text: f"From what I have from you, {_uncapitalised(text)}",
     "you told me": lambda text: f"You told me that {_uncapitalised(text)}",
+    "you said": lambda text: f"You said {_uncapitalised(text)}",
+    "as far as I know": lambda text: f"As far as I know, {_uncapitalised(text)}",
+    "I think": lambda text: f"I think {_uncapitalised(text)}",
+    "yes": lambda text: f"Yes, I remember: {_uncapitalised(text)}",
+    "sure": lambda text: f"Sure! {text}",
+    "offer": lambda text: f"{text} Let me know if that has changed.",
+    "ask back": lambda text: f"{text} Is that still right?",
     "exclaimed": lambda text: f"{text[:-1]}!",
     "bold": lambda text: text.replace(VALUE, f"**{VALUE}**"),
 }
@@ -291,16 +299,25 @@ def contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float]]:
     yield "wrong", "", one(case.wrong), 0
     for name, both in TWO.items():
         yield f"hedged: {name}", "", fill(text, [right, case.wrong], lambda each, both=both: both.format(*each)), 0  # type: ignore[misc]
+    if VALUE not in re.split(r"(?<=[.!?]) ", text)[-1]:
+        return  # an offer at the end of a reply has no place in its middle
+    yield "correct, denying another", "", f"{one(right)[:-1]}, not {_determiner(text)}{case.wrong}{text[-1]}", 1
+    yield "wrong, denying the right one", "", f"{one(case.wrong)[:-1]}, not {_determiner(text)}{right}{text[-1]}", 0
+    yield "correct, corrected", "", f"{one(case.wrong)} No, wait: {_determiner(text)}{right}.", 1
+    yield "wrong, corrected", "", f"{one(right)} No, wait: {_determiner(text)}{case.wrong}.", 0
     yield "hedged: after", "", f"{one(right)} Or was it {_determiner(text)}{case.wrong}?", 0
-    if not re.search(rf"[,:][^{VALUE}]*{VALUE}", text):  # "I don't know whether so far, ..." is no English
+    if not re.search(rf"[,:.!?][^{VALUE}]*{VALUE}", text):  # "I don't know whether so far, ..." is no English
         yield "unknown", "", f"I don't know whether {_uncapitalised(one(right))}", 0
     if case.old and right not in case.old:
         history = ", then ".join(case.old)
         yield "correct, with history", "", f"{one(right)} (It used to be {history}.)", 1
         yield "correct, old first", "", f"It used to be {history}. {one(right)}", 1
+        yield "correct, old last", "", f"{one(right)} Before that, it was {case.old[-1]}.", 1
         yield "wrong, with history", "", f"{one(case.old[-1])} (It used to be {right}.)", 0
     for other in case.elsewhere:
         if (swapped := re.sub(rf"\b{re.escape(case.fills[0])}\b", other, text)) != text:
+            yield "correct, with someone else's", "", f"{one(right)} {fill(swapped, [case.wrong], ''.join)}", 1
+            yield "wrong, with someone else's", "", f"{fill(swapped, [right], ''.join)} {one(case.wrong)}", 0
             yield "wrong: someone else's", "", fill(swapped, [right], "".join), 0
 
 
@@ -311,6 +328,9 @@ def _list_contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float
             continue
         *some, _ = case.right
         yield "correct", name, fill(text, case.right, join), 1
+        if name == "and":
+            alone = text.replace(f"{VALUE} are what", f"{VALUE} is what")
+            yield "correct", "sentences", " ".join(fill(alone, [value], "".join) for value in case.right), 1
         yield "partial", name, fill(text, some, join), 1 - share
         partial = fill(text, some, join)
         unsure = "I'm not sure about the other one."
@@ -365,7 +385,7 @@ def _confidence(name: str, seed: int, fact: Sequence[str], told: Sequence[Sequen
 
 
 def forget() -> Iterator[Case]:
-    seen: Counter[str] = Counter()
+    seen = Counter[str]()
     for seed in range(30):
         facts = make_scenario("forget", {}).make(Random(f"forget/{seed}")).facts
         seen[facts["kind"]] += 1
@@ -506,7 +526,8 @@ SCENARIOS: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {
 def compose(case: Case) -> Iterator[Reply]:
     """Yield the replies to a case in all forms, with all contents."""
     for (source, text), (form, change) in product(sentences(case), FORMS.items()):
-        if form == "plain" or change(text) != text:
+        led = source == "question repeated" and change(text)[:2] != text[:2]  # "So far, which colour do you like?"
+        if form == "plain" or (change(text) != text and not led):
             for content, join, reply, deserved in contents(case, change(text)):
                 yield Reply(case, f"{source} {join or form}", content, reply, deserved)
 
