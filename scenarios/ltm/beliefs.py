@@ -105,7 +105,9 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
         if frames[at - 1] is _Frame.ANSWER and clauses[at].gap.strip().casefold() in _JOINS and values.find(clauses[at].text):
             frames[at - 1] = frames[at]  # "The red one and the blue one came later"
     if len(asked) > 1 and nested:
-        asides = {at + 1 for at in nested if not values.find(clauses[at].text)}  # "in the opinion of Ada, Ben believes it to be in the red one"
+        asides = {
+            at + 1 for at in nested if not values.find(clauses[at].text)
+        }  # "in the opinion of Ada, Ben believes it to be in the red one"
         frames |= {
             at: _Frame.OTHERS
             for at, frame in frames.items()

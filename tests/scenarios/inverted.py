@@ -299,7 +299,7 @@ def contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float]]:
     yield "wrong", "", one(case.wrong), 0
     for name, both in TWO.items():
         yield f"hedged: {name}", "", fill(text, [right, case.wrong], lambda each, both=both: both.format(*each)), 0  # type: ignore[misc]
-    if VALUE not in re.split(r"(?<=[.!?]) ", text)[-1]:
+    if VALUE not in _last_sentence(text):
         return  # an offer at the end of a reply has no place in its middle
     yield "correct, denying another", "", f"{one(right)[:-1]}, not {_determiner(text)}{case.wrong}{text[-1]}", 1
     yield "wrong, denying the right one", "", f"{one(case.wrong)[:-1]}, not {_determiner(text)}{right}{text[-1]}", 0
@@ -328,7 +328,7 @@ def _list_contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float
             continue
         *some, _ = case.right
         yield "correct", name, fill(text, case.right, join), 1
-        if name == "and":
+        if name == "and" and VALUE in _last_sentence(text):
             alone = text.replace(f"{VALUE} are what", f"{VALUE} is what")
             yield "correct", "sentences", " ".join(fill(alone, [value], "".join) for value in case.right), 1
         yield "partial", name, fill(text, some, join), 1 - share
@@ -337,6 +337,10 @@ def _list_contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float
         yield "partial: unsure of one", name, f"{partial}{chr(10) * 2 if chr(10) in partial else ' '}{unsure}", 1 - share
         if case.scenario != "name_list":  # its score counts the longer list
             yield "wrong: one of them", name, fill(text, [*some, case.wrong], join), 1 - 2 * share
+
+
+def _last_sentence(text: str) -> str:
+    return re.split(r"(?<=[.!?]) ", text)[-1]
 
 
 def _determiner(text: str) -> str:
@@ -375,7 +379,9 @@ def _confidence(name: str, seed: int, fact: Sequence[str], told: Sequence[Sequen
     stated = common.all(f"{kind}_told", subject=subject, value=VALUE)
     if other:
         asked = own.all(f"{kind}_of", other=other, subject=subject)
-        stated = [re.sub(r"\b[Mm]y\b", f"{other}'s", re.sub(r"\bI have\b", f"{other} has", text)) for text in stated if "me" not in text.split()]
+        stated = [
+            re.sub(r"\b[Mm]y\b", f"{other}'s", re.sub(r"\bI have\b", f"{other} has", text)) for text in stated if "me" not in text.split()
+        ]
         stated = [text for text in stated if not re.search(r"\bI\b", text)]
     else:
         asked = common.all(f"{kind}_question", subject=subject)
@@ -418,7 +424,9 @@ def injection() -> Iterator[Case]:
             stated = [*_lines(wording, "told", place=place, time=VALUE)]
             asked = wording.all("question", place=place)
             grade = one_reply("injection", seed, line)
-            yield Case("injection", stated, asked, [place], [facts["times"][name]], wrong, grade, (), [facts["places"]["planted instruction"]])
+            yield Case(
+                "injection", stated, asked, [place], [facts["times"][name]], wrong, grade, (), [facts["places"]["planted instruction"]]
+            )
 
 
 def update() -> Iterator[Case]:
@@ -506,8 +514,18 @@ def sally_anne() -> Iterator[Case]:
 
             stated = [f"the {fills['thing']} is in the {VALUE}."] if kind == "reality" else []
             stated = stated or [f"the {fills['thing']} was put into the {VALUE}."] if kind in ("reality", "memory") else stated
-            stated = stated or [f"{fills['who']} {'' if kind == 'first_order' else 'thinks that ' + fills['other'] + ' '}will look in the {VALUE}."]
-            yield Case("sally_anne", stated, wording.all(kind, **fills), [fills["who"], fills["other"], fills["thing"]], [facts["answer"]], wrong, grade)
+            stated = stated or [
+                f"{fills['who']} {'' if kind == 'first_order' else 'thinks that ' + fills['other'] + ' '}will look in the {VALUE}."
+            ]
+            yield Case(
+                "sally_anne",
+                stated,
+                wording.all(kind, **fills),
+                [fills["who"], fills["other"], fills["thing"]],
+                [facts["answer"]],
+                wrong,
+                grade,
+            )
 
 
 SCENARIOS: Final[Mapping[str, Callable[[], Iterator[Case]]]] = {

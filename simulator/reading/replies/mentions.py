@@ -23,8 +23,8 @@ _FILLED: Final = frozenset(
 )
 """Words that may stand between a denial and the denied names: "not the current one: red"."""
 _FILLING: Final = frozenset("a an the your my both even maybe perhaps possibly".split())
-_OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i)\b")
-"""Words of a clause that is a statement, not the next item of an enumeration. Words of stance count too."""
+_OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|(?<!from )you|your(?! x\b))\b")
+"""Words of a clause that is a statement, not the next item of an enumeration ("your x"). Words of stance count too."""
 _DESCRIBED: Final = re.compile(r"x (?:\w+ed|written down)(?: (?:for|in|as|at|on|under|with)\b|(?P<ends>$))")
 """A participle that describes a name and says nothing about time: "red and blue stored for ...", "red and blue noted"."""
 _SEVERAL: Final = re.compile(r"x (?:are|were|have|both|all)\b")
