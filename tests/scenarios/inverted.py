@@ -34,7 +34,7 @@ VALUE: Final = "\0"
 """Stands for the value in a sentence."""
 _PERSONS: Final = {
     "I am": "you are", "am I": "are you", "I was": "you were", "was I": "were you", "I": "you", "me": "you", "my": "your", "mine": "yours",
-    "myself": "yourself", "you are": "I am", "ask you": "ask me", "told you": "told me", "you": "I", "your": "my",
+    "myself": "yourself", "you are": "I am", "ask you": "ask me", "asked you": "asked me", "told you": "told me", "you": "I", "your": "my",
 }  # fmt: skip
 _AUXILIARY: Final = "is|are|was|were|am|do|does|did|have|has|had|can|could|will|would|shall|should"
 _PAST: Final = {"put": "put", "choose": "chose", "have": "had", "is": "was", "are": "were", "has": "had", "will": "would"}
@@ -42,7 +42,8 @@ _LATE: Final = r"(?:now|again|today|at present|right now|these days|at the momen
 """Adverbs that stay at the end of a sentence."""
 _PLACE: Final = re.compile(rf"(?P<prep>(?:in|into|on|at|to) )?(?P<det>(?:the|an?|my|your) )?{VALUE}")
 _QUESTION: Final = re.compile(
-    rf"(?<!\w)(?<!\band )(?<!\bin )(?<!\bon )(?<!\bat )(?:(?P<prep>(?:in|on|at) )?(?P<wh>what|which|where and when|where|when)(?P<noun>(?: (?!(?:{_AUXILIARY})\b)[\w'-]+)*?)"
+    rf"(?<!\w)(?<!\band )(?<!\bin )(?<!\bon )(?<!\bat )(?:(?P<prep>(?:in|on|at) )?"
+    rf"(?P<wh>what|which|where and when|where|when)(?P<noun>(?: (?!(?:{_AUXILIARY})\b)[\w'-]+)*?)"
     rf" (?P<aux>{_AUXILIARY}) (?P<rest>[^?]+)\?|which (?:three )?\w+ (?P<verb>\w+) (?P<object>[^?]+)\?)",
     re.IGNORECASE,
 )
@@ -193,8 +194,8 @@ def sentences(case: Case) -> Iterator[tuple[str, str]]:
     for question in case.asked:
         yield "question repeated", f"{say_back(question)} {_without_preposition(place).capitalize()}{VALUE}."
         for source, text in answer_question(question, case.fills, place):
-            text = text.replace(f"{VALUE} is what", f"{VALUE} are what") if len(case.right) > 1 else text
-            yield source, _finish(say_back(text))
+            agreeing = text.replace(f"{VALUE} is what", f"{VALUE} are what") if len(case.right) > 1 else text
+            yield source, _finish(say_back(agreeing))
 
 
 # Forms, and ways to join several values.
@@ -345,7 +346,7 @@ def _last_sentence(text: str) -> str:
 
 def _determiner(text: str) -> str:
     found = _PLACE.search(text)
-    return found and found["det"] or ""
+    return (found and found["det"]) or ""
 
 
 def _uncapitalised(text: str) -> str:
