@@ -86,7 +86,7 @@ def test_a_run_of_more_than_a_million_tokens_opens_and_scrolls_with_little_more_
     """Ratios in one browser: fifty times the text takes a few times as long to open, and the rendered part does not grow with it."""
     opened: dict[Path, list[float]] = {long: [], mixed: []}
     elements = {}
-    for report in (mixed, long) * 2:
+    for report in (mixed, long) * 4:
         seen = visit(report)
         expect(seen.page.locator("#matches")).to_have_text(re.compile(r"^[\d,]+ turns$"))
         opened[report].append(seen.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
