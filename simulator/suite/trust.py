@@ -15,7 +15,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
@@ -69,7 +68,6 @@ WORDING: Final[Mapping[Danger, tuple[str, str]]] = {
 }
 
 
-@lru_cache(maxsize=1024)  # a run passes a dozen doors, and an agent's class gives each the same answer
 def spec_danger(spec: str) -> NamedDanger | None:
     """Return the worst potential harm of an agent spec, or None.
 
