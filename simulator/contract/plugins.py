@@ -7,7 +7,6 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,18 +43,15 @@ def load_plugin(group: str, what: str, name: str) -> Any:
         known = f"there are {', '.join(registered)}" if registered else "none are installed: install longspan (pip install -e .)"
         raise InputError(f"there is no {what} {name!r:.60}{suggest(name, registered, known)}")
     if len(points) > 1:
-        raise InputError(f"the {what} {name!r} is registered by {' and '.join(sorted(map(plugin_origin, points)))}: uninstall one of them")
+        raise InputError(
+            f"the {what} {name!r} is registered by {' and '.join(sorted(point.package for point in points))}: uninstall one of them"
+        )
     try:
         return points[0].load()
     except BaseException as error:  # other packages' code may raise anything, even SystemExit
         if not is_fault(error):
             raise
-        raise InputError(f"the {what} {name!r} ({plugin_origin(points[0])}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
-
-
-def plugin_origin(point: EntryPoint) -> str:
-    """Return the name of the distribution that an entry point comes from."""
-    return point.dist.name if point.dist is not None else point.value
+        raise InputError(f"the {what} {name!r} ({points[0].package}) cannot be loaded: {one_line(error)}{at_line(error)}") from error
 
 
 def own_class(group: str, name: str) -> Any:

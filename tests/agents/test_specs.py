@@ -5,7 +5,6 @@ import sys
 import tomllib
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import EntryPoints
 from math import inf
 from pathlib import Path
 
@@ -141,7 +140,7 @@ def test_the_error_for_a_plugin_without_agent_methods_has_a_remedy(install: Inst
 
 
 def test_without_any_kinds_installed_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longspan.simulator.base.installed.entry_points", EntryPoints)
+    monkeypatch.setattr("longspan.simulator.base.installed.distributions", tuple)
     with pytest.raises(InputError, match="install longspan"):
         make_agent(AgentSpec.parse("silent"))
 

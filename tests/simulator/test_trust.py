@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,6 +179,7 @@ def test_other_packages_are_not_asked_and_not_imported(
     (tmp_path / "acme_agents.py").write_text(OTHERS)
     (tmp_path / "longspanish.py").write_text(OTHERS)
     monkeypatch.syspath_prepend(str(tmp_path))
+    import_module("importlib_metadata")  # LiteLLM imports it; from then on, the standard library raises an error for the name `odd`
     harmless = ["acme", "acme/m", "silent", "book?window=8k"]  # the last one is longspan's own by another name
     assert [spec_danger(spec) for spec in harmless] == [None] * 4
     asked = [
