@@ -8,6 +8,7 @@ from typing import Final, final
 
 from longspan.simulator.reading.abstentions import is_abstention
 from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.mentions import is_alternative
 from longspan.simulator.reading.replies.reading import Reading, SettledValues
 from longspan.simulator.reading.replies.splitting import SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Values
@@ -70,7 +71,7 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
     names = Values([*asked, *people], forms=False)
     frames: dict[int, _Frame] = {}
     nested: set[int] = set()
-    told = False
+    told, last = False, None
     both = len(asked) > 1 and any(found.value == asked[1] for clause in clauses for found in names.find(clause.text))
     for at, clause in enumerate(clauses):
         named = [found.value for found in names.find(clause.text)]
@@ -89,10 +90,13 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
             frames[at] = _Frame.ASKED if named[0] in asked[both:] else _Frame.OTHERS
         elif titled and before is not None:
             frames[at] = before
-        elif before is _Frame.HAPPENED and clause.gap.strip().casefold() in _JOINS and _FILLING.issuperset(rest.split()):
-            frames[at] = before  # "No idea of the red one or the blue one"
+        elif last is not None and is_alternative(clause):
+            frames[at] = last  # "in the red one, or maybe the blue one"
+        elif before is _Frame.HAPPENED and clause.gap.strip().casefold() == "and" and _FILLING.issuperset(rest.split()):
+            frames[at] = before  # "No idea of the red one and the blue one"
         else:
             frames[at] = _Frame.ANSWER if _FILLING.issuperset(rest.split()) and len(rest.split()) <= BARE else _Frame.PLAIN
+        last = frames[at] if values.find(clause.text) else last
         if named[:1] == list(asked[:1]) and frames[at] is _Frame.ASKED:
             nested.add(at)
     if not told:
@@ -101,7 +105,14 @@ def _frames(clauses: Sequence[Clause], values: Values, asked: Sequence[str], peo
         if frames[at - 1] is _Frame.ANSWER and clauses[at].gap.strip().casefold() in _JOINS and values.find(clauses[at].text):
             frames[at - 1] = frames[at]  # "The red one and the blue one came later"
     if len(asked) > 1 and nested:
-        frames |= {at: _Frame.OTHERS for at, frame in frames.items() if frame is _Frame.ASKED and _names_only(clauses[at], names, asked[1])}
+        asides = {
+            at + 1 for at in nested if not values.find(clauses[at].text)
+        }  # "in the opinion of Ada, Ben believes it to be in the red one"
+        frames |= {
+            at: _Frame.OTHERS
+            for at, frame in frames.items()
+            if frame is _Frame.ASKED and at not in asides and _names_only(clauses[at], names, asked[1])
+        }
     return frames
 
 

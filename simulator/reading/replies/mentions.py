@@ -12,7 +12,7 @@ from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Findable, ValueMatch
 
-__all__ = ["Mention", "find_mentions", "is_correction"]
+__all__ = ["Mention", "find_mentions", "is_alternative", "is_correction"]
 
 _THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
@@ -22,9 +22,9 @@ _FILLED: Final = frozenset(
     " used wanted want say in on list all of them included your my".split()
 )
 """Words that may stand between a denial and the denied names: "not the current one: red"."""
-_FILLING: Final = frozenset("a an the both even maybe perhaps possibly".split())
-_OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|you|your)\b")
-"""Words of a clause that is a statement, not the next item of an enumeration. Words of stance count too."""
+_FILLING: Final = frozenset("a an the your my both even maybe perhaps possibly".split())
+_OWN: Final = re.compile(r"\b(?:is|are|s|it|this|that|remains|stays|i|(?<!from )you|your(?! x\b))\b")
+"""Words of a clause that is a statement, not the next item of an enumeration ("your x"). Words of stance count too."""
 _DESCRIBED: Final = re.compile(r"x (?:\w+ed|written down)(?: (?:for|in|as|at|on|under|with)\b|(?P<ends>$))")
 """A participle that describes a name and says nothing about time: "red and blue stored for ...", "red and blue noted"."""
 _SEVERAL: Final = re.compile(r"x (?:are|were|have|both|all)\b")
@@ -177,7 +177,7 @@ class _MentionState:
             how = Stance.CHANGED
             self._run += 1
         self._enumerates, self._last, self._heading = True, len(self.found), clause
-        self.found += _mentions_in_clause(clause.text, matches, how, self._run, at)
+        self.found += _mentions_in_clause(clause, matches, how, self._run, at)
         self._how = self.found[-1].how
 
     def _stance_of_statement(self, clause: Clause, matches: Sequence[ValueMatch]) -> Stance | None:
@@ -195,11 +195,11 @@ class _MentionState:
             own = Stance.DATED  # "What was it before? Red."
         if adverb and own in (Stance.ASSERTED, Stance.REPORTED):
             own = _how(self._heading)
-        if bare and self.found and clause.asks and _is_alternative(clause):
+        if bare and self.found and clause.asks and is_alternative(clause):
             own = self.found[-1].how  # "Didn't you say red? Or blue?"
         if self._enumerates:
             own = self._stance_of_joined(clause, matches, rest, own)
-        alternative = self.found and own > self.found[-1].how and own != Stance.DENIED and _is_alternative(clause)
+        alternative = self.found and own > self.found[-1].how and own != Stance.DENIED and is_alternative(clause)
         own = self.found[-1].how if alternative else own  # "red, or was it blue?"
         self._run += not alternative
         self._bare_since, self._begun = len(self.found), bare
@@ -209,7 +209,9 @@ class _MentionState:
         """Return the stance of a clause that is joined to the names before it. Its words may apply to those names as well."""
         if clause.link != "joint":
             return own
-        if matches[0].start == 0 and clause.gap.strip(" ,").casefold() in ("and", "or", "&"):
+        if own == Stance.REPORTED and self.found[-1].how == Stance.DENIED and clause.text.startswith("then "):
+            return Stance.DATED  # "it used to be red, then blue"
+        if matches[0].start == 0 and clause.gap.strip(" ,").casefold() in ("and", "or", "&", "/"):
             if self._begun and (own >= Stance.REPORTED or _SEVERAL.search(rest)):
                 spread = Stance.DENIED if _left_behind_pattern().match(clause.text, matches[0].end) else own
                 self.found[self._bare_since :] = [mention._replace(how=spread) for mention in self.found[self._bare_since :]]
@@ -260,8 +262,9 @@ def _replaces(clause: Clause, following: Clause, found: Sequence[Mention], run: 
     return len(found) < 2 or found[-2].run != run
 
 
-def _is_alternative(clause: Clause) -> bool:
-    return clause.gap.strip().casefold().endswith("or") or clause.text.startswith("or ")
+def is_alternative(clause: Clause) -> bool:
+    """Return whether a clause names another possibility: "red, or maybe blue"."""
+    return clause.gap.strip().casefold().endswith(("or", "/")) or clause.text.startswith("or ")
 
 
 def _how(heading: Clause, clause: Clause | None = None) -> Stance:
@@ -293,10 +296,10 @@ def _states(clause: str) -> bool:
     return bool(_OWN.search(clause)) or bool(LEXICON.stances(clause))
 
 
-def _mentions_in_clause(clause: str, matches: Sequence[ValueMatch], how: Stance, run: int, at: int) -> list[Mention]:
+def _mentions_in_clause(clause: Clause, matches: Sequence[ValueMatch], how: Stance, run: int, at: int) -> list[Mention]:
     """Return the mentions in a clause. If a chain of changes names several values, only the last is the target of the change."""
-    unsure = LEXICON.has("unsure", clause[:200])
-    found = [Mention(match.value, _local(clause, match, how, unsure), run, at, match.start, match.end) for match in matches]
+    unsure = LEXICON.has("unsure", clause.text[:200]) and not is_alternative(clause)
+    found = [Mention(match.value, _local(clause.text, match, how, unsure), run, at, match.start, match.end) for match in matches]
     return [mention._replace(how=Stance.REPORTED) if mention.how == Stance.CHANGED else mention for mention in found[:-1]] + found[-1:]
 
 

@@ -124,6 +124,8 @@ def _leads(clauses: Sequence[Clause], at: int, to: int) -> bool:
     if to - at > 3:
         return False
     gaps = [clause.gap for clause in clauses[at + 1 : to + 1]]
-    return any(":" in gap or "?" in gap or "\n" in gap for gap in gaps[:1]) or clauses[to].text.startswith(
-        ("it s ", "it is ", "that s ", "that is ")
+    return (
+        any("?" in gap for gap in gaps)
+        or any(":" in gap or "\n" in gap for gap in gaps[:1])
+        or clauses[to].text.startswith(("it s ", "it is ", "that s ", "that is "))
     )

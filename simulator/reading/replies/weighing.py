@@ -56,7 +56,8 @@ def _wonders(clauses: Sequence[Clause], at: int) -> bool:
     """Return whether a clause is an indirect question that the reply cannot answer: "I don't know if it's red"."""
     asks = clauses[at].text.startswith("whether ") or " whether " in clauses[at].text[:LOOKED_AT]
     unknown = at > 0 and clauses[at].part < SENTENCE and LEXICON.has("unknown", clauses[at - 1].text)
-    return asks or (unknown and _conditions(clauses[at]))
+    joined = at > 0 and clauses[at].gap.strip() == "and"
+    return asks or (unknown and _conditions(clauses[at])) or (joined and _wonders(clauses, at - 1))
 
 
 def _weaken(mention: Mention, clause: Clause) -> Mention:
