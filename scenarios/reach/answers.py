@@ -58,7 +58,11 @@ def find_values(reply: str, kind: str, expected: Sequence[str], who: str) -> lis
         return []  # a recital of everything the agent remembers would otherwise always contain the answer
     whose = ([who], [person for person in load_words("people") if who not in person and person not in who])
     reading, known = _read(reply, kind, expected)
-    return reading.find_named(known, whose) if kind in LISTS else reading.of(known, whose, spelled=_SPELLED).values
+    settled = reading.of(known, whose, spelled=_SPELLED).values
+    if kind in LISTS and len(settled) < len(expected):
+        # In a list, later items do not replace earlier ones: "First the ladder, then the drill, and finally the tent".
+        return reading.find_named(known, whose) or settled
+    return settled
 
 
 def classify_answer(reply: str, kind: str, stated: Sequence[str], found: Sequence[str], heard: Set[str]) -> str:
