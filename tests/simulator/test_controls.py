@@ -52,7 +52,7 @@ SCENARIOS = ["colours", "jokes", "sally_anne"]
 class Forgetful(BaseAgent):
     """A notebook that is handed the last `window` messages with their replies, and nothing else."""
 
-    def __init__(self, window: str = "20") -> None:
+    def __init__(self, window: str = "12") -> None:
         super().__init__()
         self.known: deque[tuple[Message, str]] = deque(maxlen=int(window))
 
@@ -371,7 +371,7 @@ def test_several_runs_are_judged_together(tmp_path: Path, capsys: pytest.Capture
     words = "run --scenario colours --tests 1 --seed 0-3 --agent notebook --agent silent --out".split()
     out, _ = printed(capsys, [*words, str(tmp_path)])
     assert (
-        "notebook at 2k: Better than guessing (p = 0.028 over 4 tests): 50% of full marks (0.50 of 1) where guessing scores 7%. Play a "
+        "notebook at 2k: Better than guessing (p = 0.001 over 4 tests): 75% of full marks (0.75 of 1) where guessing scores 7%. Play a "
         "control to see whether the loss is due to distance: "
     ) in out
     assert "silent at 2k: Not shown to be better than guessing (p = 1.000 over 4 tests): " in out
