@@ -2,9 +2,9 @@
 
 The forms are in `forms/`, written by people who had read none of the graders. Rules were written with `develop.jsonl` alone; `held.jsonl`
 is kept from whoever writes them, and graded without being looked at. Once a held form is looked at, it moves to `develop.jsonl`, and others
-are written to be held: those numbered from 4001, 6001 and 7001 are by a second, third and fourth person. Forms from 101 to 4000 were added
-by whoever mended the rules, before mending them. A form has a group, a text with places for a value, another
-value and their owners, and `says`: which of them the reply settles on. Run
+are written to be held: those numbered from 4001, 6001, 7001 and 8001 are by a second, third, fourth and fifth person. Forms from 101 to
+4000 were added by whoever mended the rules, before mending them. A form has a group, a text with places for a value, another value and
+their owners, and `says`: which of them the reply settles on. Run
 `python -m tests.scenarios.worded develop` for the agreement by scenario and by group of forms.
 """
 
