@@ -30,10 +30,13 @@ PEER_DATA = Path(os.environ.get("LONGSPAN_PEER_DATA") or Path(__file__).parents[
 
 
 LONGEST = (
-    *("docs/test_docs.py", "scenarios/test_chance.py", "test_ltm.py", "test_house.py", "agents/test_local.py", "test_extras.py"),
-    *("test_packaging.py", "test_benchmarks.py", "durability/test_crash.py", "durability/test_memory_crash.py"),
-    *("api/test_pytest_plugin.py", "agents/test_gguf.py", "cli/test_cli.py", "agents/test_apis.py", "durability/test_faults.py"),
-    *("report/test_browser.py", "view/test_browser.py", "agents/test_mcp.py", "agents/test_ltm.py", "test_wording.py"),
+    *("scenarios/reach/test_reach_results.py", "simulator/test_sweep.py", "docs/test_docs.py", "scenarios/test_chance.py"),
+    *("scenarios/test_wordings.py", "agents/test_local.py", "agents/test_gguf.py", "durability/test_crash.py", "durability/test_faults.py"),
+    *("scenarios/test_every.py", "scenarios/histories/test_rules.py", "scenarios/test_inverted.py", "report/test_against.py"),
+    *("cli/test_streams.py", "test_house.py", "test_ltm.py", "view/test_server.py", "test_benchmarks.py", "test_extras.py"),
+    *("durability/test_memory_crash.py", "test_packaging.py", "api/test_pytest_plugin.py", "agents/test_apis.py"),
+    *("scenarios/test_sally_anne.py", "agents/test_mcp.py", "agents/test_ltm.py", "simulator/test_ray.py", "test_wording.py"),
+    *("report/test_browser.py", "view/test_browser.py", "cli/test_cli.py", "simulator/test_controls.py"),
 )
 """The files that take longest, which begin first: a worker that begins one last has the others wait for it."""
 

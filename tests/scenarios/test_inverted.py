@@ -12,7 +12,7 @@ LEAST_OF_ALL = 0.99
 """The share of a scenario's correct replies that are read as correct, and of its other replies that are read as what they are."""
 LEAST_OF_FORM = 0.95
 """The same for one form."""
-MOST = sys.maxsize if os.environ.get("LONGSPAN_SEEDS") == "all" else 1000
+MOST = sys.maxsize if os.environ.get("LONGSPAN_SEEDS") == "all" else 400
 """The number of replies of a scenario that are played."""
 
 

@@ -28,6 +28,11 @@ from longspan.simulator.results.result import read_result
 def play(kept: Kept, span: int, out: Path, *, seeds: int | str = 0, able: bool = True) -> tuple[ReachResult, list[ScoredQuestion]]:
     """Return an agent's result, and the questions with their scores."""
     results = longspan.run("reach", agent=lambda: Planted(kept, able=able), span=span, seeds=seeds, out=out, progress=False)
+    return read_reach(results)
+
+
+def read_reach(results: longspan.Results) -> tuple[ReachResult, list[ScoredQuestion]]:
+    """Return the result of an agent's runs, and the questions with their scores."""
     (found,) = results.reach
     tests = [test for folder in results.folders for test in read_result(RunFolder(folder)).tests]
     return found, [each.as_question(each.rung.score or 0) for each in place_rungs(tests)]
@@ -119,10 +124,11 @@ def test_a_limit_is_the_same_at_every_span(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-@pytest.mark.parametrize("seeds", ["0", "0-3"])
-def test_no_claim_is_false_outside_the_family(name: str, seeds: str, tmp_path: Path) -> None:
-    found, questions = play(OUTSIDE[name], 8_000, tmp_path, seeds=seeds)
-    check_claims(found, questions)
+def test_no_claim_is_false_outside_the_family(name: str, tmp_path: Path) -> None:
+    """Neither of four seeds together nor of the first alone."""
+    check_claims(*play(OUTSIDE[name], 8_000, tmp_path, seeds="0-3"))
+    (first,) = tmp_path.glob("*seed0")
+    check_claims(*read_reach(longspan.load(first)))
 
 
 @pytest.mark.parametrize("name", ["a dip in the middle", "written late", "written at night", "the first thirty facts"])
