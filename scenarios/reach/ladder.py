@@ -129,12 +129,12 @@ class _Slots:
         best: tuple[float, int, int] | None = None
         near: list[tuple[int, int]] = []
         free = self._free
-        for place in range(before, len(free) - 1 - between):
-            goal = self._at[free[place]] + distance
-            there = bisect_left(free, goal, lo=place + 1 + between, key=self._at.__getitem__)
-            for other in {max(there - 1, place + 1 + between), min(there, len(free) - 1)}:
-                apart = self._at[free[other]] - self._at[free[place]]
-                off = abs(apart - distance) / distance
+        where, final = [self._at[slot] for slot in free], len(free) - 1
+        for place in range(before, final - between):
+            nearest = place + 1 + between
+            there = bisect_left(where, where[place] + distance, lo=nearest)
+            for other in {there - 1 if there > nearest else nearest, there if there < final else final}:
+                off = abs(where[other] - where[place] - distance) / distance
                 if off <= NEAR:
                     near.append((place, other))
                 if best is None or off < best[0]:
