@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from longspan.simulator.base.words import SMALL, TENS, number
+from longspan.simulator.base.words import NUMERAL, SMALL, number
 
 __all__ = ["CLOCK", "MONEY", "SIGN", "TEMPERATURES", "is_clock", "read_clock", "spell_amounts"]
 
@@ -29,7 +29,7 @@ _SCALES: Final = {
 }  # fmt: skip
 _LARGE: Final = r"dozen|hundred|thousand|million|billion|lakhs?|crores?"
 _FIGURE: Final = r"\d{1,3}(?:[,. \u00a0\u202f'\u2019]\d{2,3})*[,. \u00a0\u202f'\u2019]\d{3}(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
-_BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[2:]))})"
+_BELOW: Final = rf"(?!one\b){NUMERAL}"
 _WORDS: Final = (
     rf"\b(?:(?:{_BELOW}|an?|one)(?:[- ](?:{_LARGE}))+(?:,? (?:and )?(?:{_BELOW}|one)[- ]hundred)?(?:(?:-| |, )(?:and[- ])?{_BELOW}\b|-one\b"
     rf"| and one\b)?|{_BELOW}|(?:\A\W{{0,3}}|(?<=only )|(?<=just ))one)\b"

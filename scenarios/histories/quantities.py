@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from longspan.scenarios.histories.amounts import CLOCK, MONEY, SIGN, TEMPERATURES, is_clock, read_clock, spell_amounts
-from longspan.simulator.base.words import SMALL, number, plain
-from longspan.simulator.reading.dates import MONTHS, ORDINALS
+from longspan.simulator.base.words import ORDINALS, SMALL, number, plain
+from longspan.simulator.reading.dates import MONTHS
 
 __all__ = [
     "NUMBERS",

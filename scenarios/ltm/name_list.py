@@ -16,7 +16,7 @@ from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.lenient_json import find_json
-from longspan.simulator.base.words import plain
+from longspan.simulator.base.words import ORDINALS, plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
@@ -200,10 +200,7 @@ def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
 def _drop_label(cell: str) -> str:
     """Return a cell without its label: "First name: Zachary", "Fifth: Zachary"."""
     label, _, name = cell.partition(":")
-    return name if {"name", *_ORDINALS}.intersection(plain(label).split()) else cell
-
-
-_ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last current now then".split())
+    return name if {"name", "last", "current", "now", "then", *ORDINALS}.intersection(plain(label).split()) else cell
 
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:

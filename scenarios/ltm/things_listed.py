@@ -175,7 +175,8 @@ def _keep_last_number(reply: str) -> str:
     return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
 
 
-_A_NUMBER: Final = rf"\b(?:\d{{1,3}}|{'|'.join(SMALL)})\b"
+_COUNT: Final = rf"(?:\d{{1,3}}|{'|'.join(SMALL)})"
+_A_NUMBER: Final = rf"\b{_COUNT}\b"
 _TWICE: Final = re.compile(rf"\b({'|'.join(SMALL)}) ?\((\d{{1,3}})\)", re.IGNORECASE)
 """A number in words and again in figures: "four (4)"."""
 _SERIES: Final = re.compile(
@@ -395,13 +396,13 @@ _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?:
 _STANDS_AT: Final = re.compile(
     rf"(?: (?:is|are|at|down|up|to|now|still|stands?|remain\w*|became|becomes?|went|go|goes|came|comes?|has|have|there"
     r"|each))+(?: (?:the|an?) (?:quantity|amount|number|count)(?: of)?)?"
-    rf" (\d{{1,3}}|{'|'.join(SMALL)})(?: each| of each| apiece)?(?=$| when | after | since | because )"
+    rf" ({_COUNT})(?: each| of each| apiece)?(?=$| when | after | since | because )"
 )
-_BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) (\d{{1,3}}|{'|'.join(SMALL)})\b")
+_BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) ({_COUNT})\b")
 """A changed number: "the 3 leeks became 4"."""
 _BEHIND: Final = re.compile(
     rf"(?:(?:the |its |their )?(?:quantity|amount|number|count) (?:is |of |needed is )?)?"
-    rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
+    rf"(?:x |just |only |also |now |still |added |quantity |qty )*({_COUNT})x?"
     rf"(?: of (?:them|those|these)| (?:{'|'.join(sorted(_MEASURES))})s?| in all| left| as well| too| please)*"
 )
 _IS: Final = re.compile(
@@ -409,14 +410,14 @@ _IS: Final = re.compile(
 )
 _LEFT_OVER: Final = re.compile(
     r"(?:so |that leaves |which leaves |leaving |now |there (?:are|is) |you (?:have|need|ve got) )*"
-    rf"(?:(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+    rf"(?:({_COUNT})(?: of them)?(?: are| is)? (?:left|remain\w*)"
     rf"|(?:leaves |(?:so|now) (?:now )?(?:it|that|there) (?:is|are|s|makes|leaves) (?:now |still )?)"
-    rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them| in all| altogether)?)"
+    rf"({_COUNT})(?: of them| in all| altogether)?)"
 )
 """A statement of the remaining quantity: "so three are left"."""
 NEAR: Final = 4
 """Number of clauses to search for a thing's remaining quantity, counted from the clause that names it."""
-_OF_EACH: Final = re.compile(rf"\b(\d{{1,3}}|{'|'.join(SMALL)}) (?:of )?(?:each|apiece)\b$")
+_OF_EACH: Final = re.compile(rf"\b({_COUNT}) (?:of )?(?:each|apiece)\b$")
 _EACH: Final = re.compile(r"\beach\b")
 _GONE: Final = re.compile(r" (?P<since>(?:\w+ ){0,3})(?:gone|removed|off|deleted|dropped|struck)\b")
 _WORD: Final = re.compile(r"[^\W\d_]+")

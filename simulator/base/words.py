@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["SMALL", "TENS", "normalise_text", "number", "plain"]
+__all__ = ["NUMBERS", "NUMERAL", "ORDINALS", "SMALL", "normalise_text", "number", "plain"]
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
-_WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12}
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBERS = {word: value for value, word in enumerate((*SMALL, *(f"{ten}-{one}".rstrip("-") for ten in _TENS for one in ("", *SMALL[1:10]))))}
+"""The numbers from 0 to 99 in words: "zero", "forty-seven"."""
+NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[1:]))})"
+"""A pattern that matches a number from 1 to 99 in words."""
+_NTH = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+    " seventeenth eighteenth nineteenth twentieth"
+).split()
+ORDINALS = (
+    {word: value for value, word in enumerate(_NTH, 1)}
+    | {f"twenty {word}": value for value, word in enumerate(_NTH[:9], 21)}
+    | {"thirtieth": 30, "thirty first": 31}
+)
+_AMOUNTS = {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12, "half-a-dozen": 6, "a-half-dozen": 6}
 
 
 class _Plain(dict[int, str]):
@@ -69,12 +81,6 @@ def number(text: str) -> float | None:
         return None
     if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", text):
         return float(text)
-    if text in ("half a dozen", "a half dozen"):
-        return 6.0
-    text = re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text)
-    if text in _WORDS:
-        return float(_WORDS[text])
-    match = re.fullmatch(r"(\w+)[-\s](\w+)", text)
-    if match and match[1] in TENS and match[2] in SMALL[1:10]:
-        return float(_WORDS[match[1]] + _WORDS[match[2]])
-    return None
+    word = re.sub(r"\s", "-", re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text))
+    value = NUMBERS.get(word, _AMOUNTS.get(word))
+    return None if value is None else float(value)

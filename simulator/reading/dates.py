@@ -6,22 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from longspan.simulator.base.words import plain
+from longspan.simulator.base.words import ORDINALS, SMALL, plain
 from longspan.simulator.reading.replies.values import ValueMatch
 
-__all__ = ["MONTHS", "ORDINALS", "Days", "find_dates", "find_hours", "the_day"]
+__all__ = ["MONTHS", "Days", "find_dates", "find_hours", "the_day"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
-_NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
-_NTH: Final = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
-    " seventeenth eighteenth nineteenth twentieth"
-).split()
-ORDINALS: Final = (
-    {word: day for day, word in enumerate(_NTH, 1)}
-    | {f"twenty {word}": day for day, word in enumerate(_NTH[:9], 21)}
-    | {"thirtieth": 30, "thirty first": 31}
-)
 _MONTH: Final = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]}|{name[3:4]})?' if name != 'may' else 'may' for name in MONTHS)})"
 _DAY: Final = rf"(?P<day>{'|'.join(sorted(ORDINALS, key=len, reverse=True))}|\d\d?(?:st|nd|rd|th)?)"
 _SPOKEN: Final = (
@@ -35,7 +25,7 @@ _WRITTEN: Final = re.compile(  # 2024-02-29, 29/02/2024, 29.2., 02-29
 
 _PART: Final = "am|pm|a m|p m|morning|afternoon|evening|night|midnight|noon|midday"
 _HOUR: Final = re.compile(
-    rf"\b(?P<before>at|by|around|about|until|from)? ?(?P<hour>\d\d?|{'|'.join(_NUMBERS)})(?P<minutes> 00)?"
+    rf"\b(?P<before>at|by|around|about|until|from)? ?(?P<hour>\d\d?|{'|'.join(SMALL[1:13])})(?P<minutes> 00)?"
     rf"(?: ?(?P<after>hrs|hours|h|uhr|oclock|sharp))?(?: (?:in the |at |of the )?(?P<part>{_PART}))?\b"
 )
 
@@ -125,7 +115,7 @@ def _hour(match: re.Match[str]) -> str:
     word, part = match["hour"], (match["part"] or "").replace(" ", "")
     if not any(match[group] for group in ("before", "minutes", "after", "part")):
         return ""
-    hour = int(word) if word.isdecimal() else _NUMBERS.index(word) + 1
+    hour = int(word) if word.isdecimal() else SMALL.index(word)
     dark, bright = part in ("am", "night", "midnight"), part in ("pm", "noon", "midday", "afternoon")
     if (hour in (0, 24) and match["minutes"]) or (hour == 12 and dark):
         return "midnight"

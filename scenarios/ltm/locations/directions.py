@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
-from longspan.simulator.base.words import number
+from longspan.simulator.base.words import NUMERAL, SMALL, number
 from longspan.simulator.reading.replies.mentions import is_correction
 from longspan.simulator.reading.replies.splitting import split_clauses
 
@@ -112,17 +112,14 @@ _WINDS = BEARINGS | {name: 22.5 + 45 * k for k, name in enumerate(_HALFWINDS.spl
 _LETTERS = {"n": "north", "e": "east", "s": "south", "w": "west"}
 _KILOMETRES = {"km": 1.0, "miles": 1.609344, "metres": 0.001}
 
-_SMALL = "one|two|three|four|five|six|seven|eight|nine"
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_WORD = rf"(?:(?:{_TENS})(?:[- ](?:{_SMALL}))?|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|{_SMALL})"
-_FEW = rf"\b(?:{_WORD}|half an?|an? half|a couple of|a(?:n|nother)?|single)\b"
+_FEW = rf"\b(?:{NUMERAL}|half an?|an? half|a couple of|a(?:n|nother)?|single)\b"
 _DIGITS = r"(?:(?<![\w.,])|(?<=[NESW]))(?:\d{1,3}(?:,\d{3})+|\d{1,6}(?:[.,]\d{1,6})?|\.\d{1,3})"
 _LONG_UNIT = r"(?:kilomet(?:er|re)s?|km'?s?|klicks?|miles?|met(?:er|re)s?)"
 _UNIT = rf"(?:{_LONG_UNIT}|k|mi|m|units?)"
 _REPEATED = r"(?:\s*\(\s*\w{1,9}\s*\))?"  # "four (4) km"
 _NO_DISTANCE = r"(?:minutes?|mins?|hours?|hrs?|h|blocks?|steps?|times|stops?|places?|legs?|seconds?|o'?clock|degrees?|st|nd|rd|th)\b"
 
-_RANGE = rf"(?:(?P<low>{_DIGITS}|\b(?:{_SMALL}|ten))\s*(?:[-\u2013\u2014]|to\b|or\b)\s*)?"
+_RANGE = rf"(?:(?P<low>{_DIGITS}|\b(?:{'|'.join(SMALL[1:11])}))\s*(?:[-\u2013\u2014]|to\b|or\b)\s*)?"
 _FURTHER = r"(?:(?:more|further|additional|full|whole)\s+)?"
 _IN_DIGITS = rf"(?P<digits>{_DIGITS}){_REPEATED}\s*-?\s*{_FURTHER}(?P<unit>{_UNIT})"
 _IN_WORDS = rf"(?P<words>{_FEW})(?P<half>\s+and\s+a\s+half)?{_REPEATED}[\s-]*{_FURTHER}(?P<longunit>{_LONG_UNIT})"
@@ -163,7 +160,7 @@ _TOKENS = {
     ),
     "labelled": rf"\b(?:distance|length)\s*(?:\([^()]{{0,12}}\)\s*)?[:=]\s*(?P<amount>{_DIGITS})(?!\s*{_UNIT}\b)",
     "distance": rf"{_RANGE}(?:{_IN_DIGITS}|{_IN_WORDS})(?![A-Za-z]|\s*/\s*h|\s*an hour)",
-    "bare": rf"(?P<count>{_DIGITS}|\b{_WORD}\b)(?!\s*{_NO_DISTANCE}|\s*[%\u00b0])",
+    "bare": rf"(?P<count>{_DIGITS}|\b{NUMERAL}\b)(?!\s*{_NO_DISTANCE}|\s*[%\u00b0])",
     "wind": rf"\b(?:{_COMPASS})(?:[ -]?(?:{_COMPASS})){{0,2}}(?:ern|erly|wards?|bound)?\b",
     "letter": r"(?-i:(?<![A-Za-z'\u2019&.])(?:[NS][NS]?[EW]|[EW][NS][EW]|[NESW])(?![A-Za-z'\u2019&]))"
     r"|(?:(?<=\d )|(?<=km )|(?<=km))[nesw]\b",

@@ -27,7 +27,7 @@ _COMPASS = re.compile(r"north|south|east|west", re.IGNORECASE)
 _DIRECTION = re.compile(r"(?:due|to(?:wards?)?)?(?:the)?(?:north|south|east|west){1,3}(?:wards?|bound|ern|erly)?")
 _SUMS = re.compile(r"total|sum|net|overall|displacement", re.IGNORECASE)
 _STEP = r"(?:step|leg|stage|part|stop|segment|direction)"
-_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\b"
+_COUNT = rf"(?:\d{{1,3}}|{'|'.join(SMALL[1:11])})\b"
 _TITLE = (
     r"(?!(?:north|south|east|west|due|go|walk|head|then|for|turn|about|and)\w*\b)[A-Za-z]{3,12}[ \t]{1,3}#?"
     rf"{_COUNT}[ \t]*(?:[:)]|[\u2013\u2014-](?![ \t]*\d))"

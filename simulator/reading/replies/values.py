@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
-from longspan.simulator.base.words import SMALL, TENS, plain
+from longspan.simulator.base.words import NUMBERS, plain
 from longspan.simulator.reading.matching import is_slip, sounds_like
 from longspan.simulator.reading.replies.lexicon import LEXICON
 
@@ -128,12 +128,8 @@ def _word(word: str) -> str:
     return f"{word[:PART]}{' ?'.join(word[PART:-PART])} ?{word[-PART:]}"
 
 
-_UNITS: Final = {word: value for value, word in enumerate(SMALL[:10])}
-_BELOW: Final = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
 _LARGE: Final = {"hundred": 100, "thousand": 1000}
-
-
-_NUMERAL: Final = "|".join([*_BELOW, *_LARGE, "oh"])
+_NUMERAL: Final = "|".join([*(word for word in NUMBERS if "-" not in word), *_LARGE, "oh"])
 _RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL}))*\b", re.IGNORECASE)
 
 
@@ -180,10 +176,8 @@ def _numeral(words: Sequence[str], at: int) -> tuple[int | None, int]:
 
 
 def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
-    value = _BELOW.get(words[at]) if at < len(words) else None
-    if value is not None and value >= 20 and (unit := _UNITS.get(" ".join(words[at + 1 : at + 2]), 0)):
-        return value + unit, at + 2
-    return value, at + 1
+    both = NUMBERS.get("-".join(words[at : at + 2])) if words[at + 1 : at + 2] else None
+    return (both, at + 2) if both is not None else (NUMBERS.get("".join(words[at : at + 1])), at + 1)
 
 
 def correct_typos(text: str, values: Iterable[str], least: int = 5) -> str:
