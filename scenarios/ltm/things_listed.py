@@ -15,7 +15,7 @@ from longspan.simulator.reading.matching import is_slip
 from longspan.simulator.reading.replies.layout import drop_asides
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.list_items import split_items
-from longspan.simulator.reading.replies.mentions import Mention, is_correction
+from longspan.simulator.reading.replies.mentions import Mention, drop_replaced, is_correction
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.splitting import Clause
 from longspan.simulator.reading.replies.values import Values
@@ -170,8 +170,8 @@ def _pair_pattern(things: Sequence[str]) -> re.Pattern[str]:
 
 def _keep_last_number(reply: str) -> str:
     """Return a reply with only the last number of corrections and calculations: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
-    for pattern in (_CONCLUDED, _SERIES, _FOLLOWED, _AMENDED):
-        reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
+    for pattern in (_CONCLUDED, _SERIES, _FOLLOWED):
+        reply = pattern.sub("", drop_replaced(reply, _A_NUMBER))
     return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
 
 
@@ -186,13 +186,6 @@ _SERIES: Final = re.compile(
 """A quantity's history: "4, 6, 8 and finally 3"."""
 _CONCLUDED: Final = re.compile(rf"(?<=:)[^:;\n]{{1,80}}?(?:->|=>|=|\u2192|\u27a1)\s{{0,3}}(?={_A_NUMBER}[^\S\n]{{0,3}}(?:[;,.\n]|$))")
 """A calculation before the result on a line."""
-_TAKEN_BACK: Final = (
-    r"(?:(?:no|nope|wait|sorry|oops|rather|actually|correction|or rather|make (?:that|it)|i mean|scratch that)"
-    r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}(?:(?:you|i) [a-z' ]{2,30}[:,;] ?)?"
-)
-_AMENDED: Final = re.compile(rf"{_A_NUMBER}[\s,;.:\u2026\u2013\u2014-]{{1,4}}{_TAKEN_BACK}(?={_A_NUMBER})", re.IGNORECASE)
-_IN_BRACKETS: Final = re.compile(rf"{_A_NUMBER}\s?\({_TAKEN_BACK}({_A_NUMBER})\)", re.IGNORECASE)
-"""A number that is immediately corrected to another."""
 _FOLLOWED: Final = re.compile(
     rf"{_A_NUMBER}[\s,;(]{{0,3}}(?:->|=>|\u2192|\u27a1|(?:and )?(?:then|now|later|finally|in the end))\s{{0,3}}(?={_A_NUMBER}(?! [a-z]))",
     re.IGNORECASE,

@@ -17,7 +17,7 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
 from longspan.simulator.base.words import NUMERAL, SMALL, number
-from longspan.simulator.reading.replies.mentions import is_correction
+from longspan.simulator.reading.replies.mentions import correction_cues, is_correction
 from longspan.simulator.reading.replies.splitting import split_clauses
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
@@ -180,18 +180,17 @@ _NEGATED = re.compile(
 _ADJACENT = re.compile(
     r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|another|just|only|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE
 )
-_AMENDS = re.compile(
-    r"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:no|nope|wait|sorry|oops|actually|correction|scratch that|my mistake|i mean"
-    r"|i meant|make (?:that|it)"
-    r"|or rather|rather|(?:that|it) should (?:be|read|say))\b",
-    re.IGNORECASE,
-)
-"""Phrases that correct a step on the same line."""
 _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
+
+
+@cache
+def _amending_pattern() -> re.Pattern[str]:
+    """Return a pattern of the phrases that correct a step on the same line."""
+    return re.compile(rf"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:{correction_cues()}|it should (?:be|read|say))\b", re.IGNORECASE)
 
 
 @cache
@@ -270,7 +269,7 @@ def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     """
     kept = list(tokens)
     begins = [token.begin for token in tokens]
-    for cue in _AMENDS.finditer(text):
+    for cue in _amending_pattern().finditer(text):
         first, end = bisect_left(begins, cue.start()), bisect_left(begins, _scope(text, cue))
         line = text.rfind("\n", max(0, cue.start() - MAX_APART), cue.start()) + 1
         was = list(islice(_measures_before(tokens, first, line), 2))

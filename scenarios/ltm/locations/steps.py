@@ -9,6 +9,7 @@ from typing import Any
 from longspan.simulator.base.words import SMALL, normalise_text, plain
 from longspan.simulator.reading.matching import is_slip, split_json
 from longspan.simulator.reading.replies.layout import drop_struck
+from longspan.simulator.reading.replies.mentions import drop_replaced
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -54,12 +55,7 @@ _DIRECT = re.compile(r"\bthe direct (?:way|route)\b[^.;:\n]{0,200}?(?=\bbut\b)",
 """A description of the direct way."""
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
 """A step in the form of a function call: go("north", 2)."""
-_WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)"
-_AMENDED = re.compile(
-    rf"{_WAY}[a-z]{{0,10}}\W{{1,4}}(?:(?:no|wait|sorry|oops|actually|correction|i mean|make that|or rather)\W{{1,3}}){{1,3}}(?={_WAY})",
-    re.IGNORECASE,
-)
-"""A step that is immediately corrected to another: "1 km south - no, sorry, 1 km north"."""
+_WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)[a-z]{0,10}"
 _FURTHER = re.compile(
     rf"\b(?:(another|a further|an additional) (?!one\b)({_COUNT})|({_COUNT}) (?=(?:more|further)\b))"
     r"(?! ?(?:more |further )?(?:[kK]|[mM](?!ore)))"
@@ -98,7 +94,7 @@ def _normal(text: str) -> str:
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = _AMENDED.sub("", _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
+    text = drop_replaced(_SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))), _WAY)
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)

@@ -12,7 +12,7 @@ from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Findable, ValueMatch
 
-__all__ = ["Mention", "find_mentions", "is_alternative", "is_correction"]
+__all__ = ["Mention", "correction_cues", "drop_replaced", "find_mentions", "is_alternative", "is_correction"]
 
 _THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
@@ -389,3 +389,23 @@ def is_correction(clause: Clause) -> bool:
     if taken.intersection(said) and _MURMURS.issuperset(said):
         return (clause.part < LINE and ":" not in clause.gap) or said[0] != "no"
     return LEXICON.has("corrected", clause.text)
+
+
+@cache
+def correction_cues() -> str:
+    """Return a pattern of the words that take back what was just said, in text as written: "no", "scratch that", "I mean"."""
+    phrases = (phrase.strip("^") for phrase in LEXICON.phrases("corrected") if "..." not in phrase)
+    # "Blue, not red" takes back the value after the word, and "make it" corrects only between two values.
+    cues = sorted({*(_RETRACTS - {"not"}), *_PARDONS, "oh", "make it", *phrases}, key=lambda each: (-len(each), each))
+    return re.sub(r" (?=(?:s|m|ve)\b)", ".", "|".join(cues)).replace("*", r"\w*")
+
+
+@cache
+def _replaced_pattern(value: str) -> re.Pattern[str]:
+    cue = rf"(?:{correction_cues()})[\s,;:.!\u2026\u2013\u2014-]{{1,4}}(?:(?:you|i) [a-z' ]{{2,30}}[:,;] ?)?"
+    return re.compile(rf"{value}[\s,;:.(\u2026\u2013\u2014-]{{1,4}}(?:{cue}){{1,4}}(?={value})", re.IGNORECASE)
+
+
+def drop_replaced(text: str, value: str) -> str:
+    """Return `text` without values that it replaces at once: "4 (sorry, 3)", "Ada - no, I mean Bea". `value` is a pattern of one."""
+    return _replaced_pattern(value).sub("", text)
