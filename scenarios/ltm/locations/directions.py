@@ -17,16 +17,12 @@ from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
 from longspan.simulator.base.words import NUMERAL, SMALL, number
-from longspan.simulator.reading.replies.mentions import correction_cues, is_correction
-from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.reading.replies.mentions import correction_cues
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
 MAX_APART = 1000
 """Maximum number of characters between a leg and a place that belongs to it."""
-
-AT_ONCE = 30
-"""Maximum number of characters between a value and its correction within a sentence."""
 
 AMENDED = 100
 """Maximum number of characters in the correction of a step."""
@@ -244,21 +240,8 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
                 weak.add(len(tokens))
             tokens += _tokens_of_match(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    tokens = _without_conversions(text, _amend_steps(text, _drop_corrected(text, _without_stepping(text, tokens))))
+    tokens = _without_conversions(text, _amend_steps(text, _without_stepping(text, tokens)))
     return _without_totals(text, tokens)
-
-
-def _drop_corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
-    """Return the tokens without those that the reply immediately corrects: "3 km south, sorry, north"."""
-    kept: list[_Token] = []
-    for token in tokens:
-        before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
-        last = before[-1] if before else None
-        again = last and last.kind == token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE
-        if last and again and any(map(is_correction, split_clauses(text[last.begin : token.end]))):
-            kept = before[:-1]
-        kept.append(token)
-    return kept
 
 
 def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:

@@ -55,7 +55,8 @@ _DIRECT = re.compile(r"\bthe direct (?:way|route)\b[^.;:\n]{0,200}?(?=\bbut\b)",
 """A description of the direct way."""
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
 """A step in the form of a function call: go("north", 2)."""
-_WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)[a-z]{0,10}"
+_WIND = r"(?:north|south|east|west)[a-z]{0,10}"
+_DISTANCE = r"\b\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\b"
 _FURTHER = re.compile(
     rf"\b(?:(another|a further|an additional) (?!one\b)({_COUNT})|({_COUNT}) (?=(?:more|further)\b))"
     r"(?! ?(?:more |further )?(?:[kK]|[mM](?!ore)))"
@@ -94,7 +95,9 @@ def _normal(text: str) -> str:
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = drop_replaced(_SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))), _WAY)
+    text = _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text)))
+    for value in (rf"{_DISTANCE}\s(?:to\sthe\s)?{_WIND}", _WIND, _DISTANCE):
+        text = drop_replaced(text, value)
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)
