@@ -1,14 +1,14 @@
-"""Rewrite amounts in plain figures with English units, and times of day as minutes, so that graders can compare their values."""
+"""Rewrite amounts in plain figures with English units, so that graders can compare their values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from longspan.simulator.base.words import NUMERAL, SMALL, number
+from longspan.simulator.base.words import NUMERAL, number
 
-__all__ = ["CLOCK", "MONEY", "SIGN", "TEMPERATURES", "is_clock", "read_clock", "spell_amounts"]
+__all__ = ["MONEY", "SIGN", "TEMPERATURES", "spell_amounts"]
 
 SIGN: Final = "\ue000"
 """Marks a negative amount: a private character, because a hyphen also marks ranges and bullets."""
@@ -116,42 +116,3 @@ def _parse_words(words: str) -> float | None:
         elif word != "and":
             current += number(word) or 0
     return total + current
-
-
-_HOUR: Final = "|".join([r"2[0-4]|[01]?\d", *reversed(SMALL[1:13])])
-CLOCK: Final = re.compile(
-    rf"\b(?:(?P<named>noon|midday|midnight)|(?P<past>half past|quarter past|quarter to) (?P<from>{_HOUR})"
-    rf"|(?<![\d.,:/-])(?P<hour>{_HOUR})(?:(?P<mark>[:h.])(?P<minutes>[0-5]\d)(?!\d))?)"
-    r"(?P<oclock> ?(?:o['\u2019]?clock|uhr))?"
-    r"(?: ?(?:(?P<am>a\.?m\b\.?|in the morning)|(?P<pm>p\.?m\b\.?|in the (?:afternoon|evening))|(?P<night>at night)))?"
-    r"(?P<end>(?=\W{0,3}\Z))?",
-    re.IGNORECASE,
-)
-_BARE: Final = re.compile(r"(?:\A|\b(?:at|around|about|by))\W{0,3}\Z", re.IGNORECASE)
-_PAST: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
-
-
-def read_clock(match: re.Match[str]) -> Sequence[int]:
-    """Return the minutes of the day that a match of CLOCK may mean: none if it is no time, two if it may be a.m. or p.m."""
-    if match["named"]:
-        return [0 if match["named"].casefold() == "midnight" else 12 * 60]
-    half = match["am"] or match["pm"] or match["night"]
-    bare = match["end"] is not None and _BARE.search(match.string[max(0, match.start() - 12) : match.start()])
-    if not (half or match["past"] or match["oclock"] or match["mark"] in (":", "h", "H") or (bare and not match["mark"])):
-        return []
-    written = match["hour"] or match["from"]
-    hour = int(written) if written.isdecimal() else SMALL.index(written.casefold())
-    minutes = int(match["minutes"] or 0) + _PAST.get((match["past"] or "").casefold(), 0)
-    if half:
-        late = bool(match["pm"]) or (match["night"] is not None and 5 <= hour < 12)
-        hours = [hour % 12 + 12 * late]
-    else:
-        hours = [hour % 24] if hour > 12 or hour == 0 or written.startswith("0") else [hour % 24, (hour + 12) % 24]
-    return [(60 * each + minutes) % (24 * 60) for each in hours]
-
-
-def is_clock(answer: str) -> bool:
-    """Return whether a gold answer is a time of day."""
-    match = CLOCK.fullmatch(answer.strip(" ."))
-    marks = ("named", "past", "minutes", "oclock", "am", "pm", "night")
-    return match is not None and any(match[group] for group in marks) and bool(read_clock(match))
