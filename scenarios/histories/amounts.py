@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from longspan.simulator.base.words import NUMERAL, number
+from longspan.simulator.base.words import NUMERAL, SCALES, read_numeral
 
 __all__ = ["MONEY", "SIGN", "TEMPERATURES", "spell_amounts"]
 
@@ -23,10 +23,7 @@ TEMPERATURES: Final = {
 _UNITS: Final[Mapping[str, str]] = MONEY | TEMPERATURES | {"percent": "%|percent|per cent|pct|Prozent"}
 _SYMBOL: Final = "|".join(f"(?P<{name}_>{spelled})" for name, spelled in MONEY.items())
 _UNIT: Final = "|".join(f"(?P<{name}>{spelled})" for name, spelled in _UNITS.items())
-_SCALES: Final = {
-    "dozen": 12, "hundred": 100, "k": 1000, "thousand": 1000, "lakh": 10**5, "crore": 10**7,
-    "m": 10**6, "mn": 10**6, "million": 10**6, "b": 10**9, "bn": 10**9, "billion": 10**9,
-}  # fmt: skip
+_SCALES: Final = SCALES | {"k": 1000, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9}
 _LARGE: Final = r"dozen|hundred|thousand|million|billion|lakhs?|crores?"
 _FIGURE: Final = r"\d{1,3}(?:[,. \u00a0\u202f'\u2019]\d{2,3})*[,. \u00a0\u202f'\u2019]\d{3}(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
 _BELOW: Final = rf"(?!one\b){NUMERAL}"
@@ -106,13 +103,5 @@ def _parse_figure(figure: str, likely: float | None, *, measured: bool, grouped:
 
 def _parse_words(words: str) -> float | None:
     """Return the value of a number in words, such as "one thousand and five"."""
-    total = current = 0.0
-    for word in re.findall(r"[a-z]+", words.casefold()):
-        scale = _SCALES.get(word.removesuffix("s"), 0)
-        if 0 < scale <= 100:
-            current = (current or 1) * scale
-        elif scale:
-            total, current = total + (current or 1) * scale, 0
-        elif word != "and":
-            current += number(word) or 0
-    return total + current
+    said = re.sub(r"\ban?\b", "one", words.casefold())
+    return read_numeral([word.removesuffix("s") for word in re.findall("[a-z]+", said)])[0]

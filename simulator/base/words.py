@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
-__all__ = ["NUMBERS", "NUMERAL", "ORDINALS", "SMALL", "normalise_text", "number", "plain"]
+__all__ = ["NUMBERS", "NUMERAL", "ORDINALS", "SCALES", "SMALL", "normalise_text", "number", "plain", "read_numeral"]
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -24,6 +25,7 @@ ORDINALS = (
     | {f"twenty {word}": value for value, word in enumerate(_NTH[:9], 21)}
     | {"thirtieth": 30, "thirty first": 31}
 )
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "lakh": 10**5, "million": 10**6, "crore": 10**7, "billion": 10**9}
 _AMOUNTS = {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12, "half-a-dozen": 6, "a-half-dozen": 6}
 
 
@@ -84,3 +86,21 @@ def number(text: str) -> float | None:
     word = re.sub(r"\s", "-", re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text))
     value = NUMBERS.get(word, _AMOUNTS.get(word))
     return None if value is None else float(value)
+
+
+def read_numeral(words: Sequence[str], at: int = 0) -> tuple[int | None, int]:
+    """Return the number spelled out from word `at` on, or None, and the index of the word after it.
+
+    Reads "four", "forty seven" and "four thousand and seven".
+    """
+    both = NUMBERS.get("-".join(words[at : at + 2])) if words[at + 1 : at + 2] else None
+    value, end = (both, at + 2) if both is not None else (NUMBERS.get("".join(words[at : at + 1])), at + 1)
+    if value is None:
+        return None, at + 1
+    for large, scale in SCALES.items():
+        if words[end : end + 1] == [large] and value < 1000:
+            value, end = value * scale, end + 1
+            rest, after = read_numeral(words, end + (words[end : end + 1] == ["and"]))
+            if rest is not None and rest < scale:
+                value, end = value + rest, after
+    return value, end
