@@ -104,7 +104,8 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *load_words("names")]
-        reply = drop_replaced(_PAUSES.sub("", record.answer.reply.translate(_COMMAS)), rf"\b(?:{'|'.join(load_words('names'))})\b")
+        names = rf"\b(?:{'|'.join(map(re.escape, known))})\b"
+        reply = drop_replaced(_PAUSES.sub("", record.answer.reply.translate(_COMMAS)), r"\b(?-i:[A-Z])[^\W\d_]{2,20}", names)
         reply = _INLINE.sub("\n", reply) if len(_INLINE.findall(reply)) >= MANY else reply
         listed = _find_answer(reply, Values(known, forms=False))
         listed = [*listed, *_find_added(reply, listed, known)] if listed else _find_written(reply, known)

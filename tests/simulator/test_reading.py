@@ -217,6 +217,7 @@ def test_full_hours(reply: str, hours: list[str]) -> None:
         ("4 - sorry, I mean 3 screws", "3 screws"),
         ("4... oops, that's not right: 3 screws", "3 screws"),
         ("4, scratch that, you said: 3 screws", "3 screws"),
+        ("4 (no, 3) screws", "3 screws"),
         ("4, not 3 screws", "4, not 3 screws"),
         ("4 nails, 3 screws", "4 nails, 3 screws"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
@@ -400,12 +400,16 @@ def correction_cues() -> str:
     return re.sub(r" (?=(?:s|m|ve)\b)", ".", "|".join(cues)).replace("*", r"\w*")
 
 
-@cache
-def _replaced_pattern(value: str) -> re.Pattern[str]:
-    cue = rf"(?:{correction_cues()})[\s,;:.!\u2026\u2013\u2014-]{{1,4}}(?:(?:you|i) [a-z' ]{{2,30}}[:,;] ?)?"
-    return re.compile(rf"{value}[\s,;:.(\u2026\u2013\u2014-]{{1,4}}(?:{cue}){{1,4}}(?={value})", re.IGNORECASE)
+@lru_cache(maxsize=100)
+def _replaced_pattern(value: str, by: str) -> re.Pattern[str]:
+    cues = rf"(?:(?:{correction_cues()})[\s,;:.!\u2026\u2013\u2014-]{{1,4}}(?:(?:you|i) [a-z' ]{{2,30}}[:,;] ?)?){{1,4}}"
+    gap = r"[\s,;:.(\u2026\u2013\u2014-]{1,4}"
+    return re.compile(rf"{value}(?:\s?\({cues}(?P<new>{by})\)|{gap}{cues}(?={by}))", re.IGNORECASE)
 
 
-def drop_replaced(text: str, value: str) -> str:
-    """Return `text` without values that it replaces at once: "4 (sorry, 3)", "Ada - no, I mean Bea". `value` is a pattern of one."""
-    return _replaced_pattern(value).sub("", text)
+def drop_replaced(text: str, value: str, by: str = "") -> str:
+    """Return `text` without values that it replaces at once: "4 (sorry, 3)", "Ada - no, I mean Bea".
+
+    `value` and `by` are patterns of the replaced and the new value; by default, these are the same.
+    """
+    return _replaced_pattern(value, by or value).sub(lambda match: match["new"] or "", text)
