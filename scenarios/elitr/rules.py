@@ -6,18 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from longspan.simulator.base.words import NUMBERS
 from longspan.simulator.reading.matching import found_words, join_some
 from longspan.simulator.reading.replies.reading import settled_words
 
 __all__ = ["by_rule"]
 
-NUMBERS: Final = range(10, 400)
+SEARCHED: Final = range(10, 400)
 """Numbers to search an answer for. Smaller ones are ignored, because "the two of them" and "1." answer nothing."""
 
 _NAME: Final = re.compile(r"\b(person|organi[sz]ation|project)[\s_#-]*(\d{1,4})\b", re.IGNORECASE)
-_ONES: Final = "one two three four five six seven eight nine".split()
-_TEENS: Final = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
 def by_rule(rule: Mapping[str, Any], question: str, reply: str) -> tuple[float, str]:
@@ -50,18 +48,10 @@ def _values(kind: str, text: str, values: Mapping[str, Sequence[str]]) -> list[s
 
 def _numbers(text: str) -> list[str]:
     """Return the numbers that `text` gives as its answer, in digits. Numbers in names of people and organisations do not count."""
-    ways = {str(number): str(number) for number in NUMBERS} | {_in_words(number): str(number) for number in range(10, 100)}
+    ways = {str(number): str(number) for number in SEARCHED} | {word: str(value) for word, value in NUMBERS.items() if value >= 10}
     return list(dict.fromkeys(ways[way] for way in settled_words(_NAME.sub(" ", text), ways)))
 
 
 def _normalise_names(text: str) -> str:
     """Return `text` with de-identified names in one spelling: "Person 7" becomes "PERSON7"."""
     return _NAME.sub(lambda match: match[1].upper().replace("ISATION", "IZATION") + match[2], text)
-
-
-def _in_words(number: int) -> str:
-    """Return a number from 10 to 99 in words."""
-    if number < 20:
-        return _TEENS[number - 10]
-    tens, ones = divmod(number, 10)
-    return _TENS[tens - 2] + (f"-{_ONES[ones - 1]}" if ones else "")

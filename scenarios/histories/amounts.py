@@ -1,14 +1,14 @@
-"""Rewrite amounts in plain figures with English units, and times of day as minutes, so that graders can compare their values."""
+"""Rewrite amounts in plain figures with English units, so that graders can compare their values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from longspan.simulator.base.words import SMALL, TENS, number
+from longspan.simulator.base.words import NUMERAL, SCALES, read_numeral
 
-__all__ = ["CLOCK", "MONEY", "SIGN", "TEMPERATURES", "is_clock", "read_clock", "spell_amounts"]
+__all__ = ["MONEY", "SIGN", "TEMPERATURES", "spell_amounts"]
 
 SIGN: Final = "\ue000"
 """Marks a negative amount: a private character, because a hyphen also marks ranges and bullets."""
@@ -23,13 +23,10 @@ TEMPERATURES: Final = {
 _UNITS: Final[Mapping[str, str]] = MONEY | TEMPERATURES | {"percent": "%|percent|per cent|pct|Prozent"}
 _SYMBOL: Final = "|".join(f"(?P<{name}_>{spelled})" for name, spelled in MONEY.items())
 _UNIT: Final = "|".join(f"(?P<{name}>{spelled})" for name, spelled in _UNITS.items())
-_SCALES: Final = {
-    "dozen": 12, "hundred": 100, "k": 1000, "thousand": 1000, "lakh": 10**5, "crore": 10**7,
-    "m": 10**6, "mn": 10**6, "million": 10**6, "b": 10**9, "bn": 10**9, "billion": 10**9,
-}  # fmt: skip
+_SCALES: Final = SCALES | {"k": 1000, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9}
 _LARGE: Final = r"dozen|hundred|thousand|million|billion|lakhs?|crores?"
 _FIGURE: Final = r"\d{1,3}(?:[,. \u00a0\u202f'\u2019]\d{2,3})*[,. \u00a0\u202f'\u2019]\d{3}(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?"
-_BELOW: Final = rf"(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[2:]))})"
+_BELOW: Final = rf"(?!one\b){NUMERAL}"
 _WORDS: Final = (
     rf"\b(?:(?:{_BELOW}|an?|one)(?:[- ](?:{_LARGE}))+(?:,? (?:and )?(?:{_BELOW}|one)[- ]hundred)?(?:(?:-| |, )(?:and[- ])?{_BELOW}\b|-one\b"
     rf"| and one\b)?|{_BELOW}|(?:\A\W{{0,3}}|(?<=only )|(?<=just ))one)\b"
@@ -106,52 +103,5 @@ def _parse_figure(figure: str, likely: float | None, *, measured: bool, grouped:
 
 def _parse_words(words: str) -> float | None:
     """Return the value of a number in words, such as "one thousand and five"."""
-    total = current = 0.0
-    for word in re.findall(r"[a-z]+", words.casefold()):
-        scale = _SCALES.get(word.removesuffix("s"), 0)
-        if 0 < scale <= 100:
-            current = (current or 1) * scale
-        elif scale:
-            total, current = total + (current or 1) * scale, 0
-        elif word != "and":
-            current += number(word) or 0
-    return total + current
-
-
-_HOUR: Final = "|".join([r"2[0-4]|[01]?\d", *reversed(SMALL[1:13])])
-CLOCK: Final = re.compile(
-    rf"\b(?:(?P<named>noon|midday|midnight)|(?P<past>half past|quarter past|quarter to) (?P<from>{_HOUR})"
-    rf"|(?<![\d.,:/-])(?P<hour>{_HOUR})(?:(?P<mark>[:h.])(?P<minutes>[0-5]\d)(?!\d))?)"
-    r"(?P<oclock> ?(?:o['\u2019]?clock|uhr))?"
-    r"(?: ?(?:(?P<am>a\.?m\b\.?|in the morning)|(?P<pm>p\.?m\b\.?|in the (?:afternoon|evening))|(?P<night>at night)))?"
-    r"(?P<end>(?=\W{0,3}\Z))?",
-    re.IGNORECASE,
-)
-_BARE: Final = re.compile(r"(?:\A|\b(?:at|around|about|by))\W{0,3}\Z", re.IGNORECASE)
-_PAST: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
-
-
-def read_clock(match: re.Match[str]) -> Sequence[int]:
-    """Return the minutes of the day that a match of CLOCK may mean: none if it is no time, two if it may be a.m. or p.m."""
-    if match["named"]:
-        return [0 if match["named"].casefold() == "midnight" else 12 * 60]
-    half = match["am"] or match["pm"] or match["night"]
-    bare = match["end"] is not None and _BARE.search(match.string[max(0, match.start() - 12) : match.start()])
-    if not (half or match["past"] or match["oclock"] or match["mark"] in (":", "h", "H") or (bare and not match["mark"])):
-        return []
-    written = match["hour"] or match["from"]
-    hour = int(written) if written.isdecimal() else SMALL.index(written.casefold())
-    minutes = int(match["minutes"] or 0) + _PAST.get((match["past"] or "").casefold(), 0)
-    if half:
-        late = bool(match["pm"]) or (match["night"] is not None and 5 <= hour < 12)
-        hours = [hour % 12 + 12 * late]
-    else:
-        hours = [hour % 24] if hour > 12 or hour == 0 or written.startswith("0") else [hour % 24, (hour + 12) % 24]
-    return [(60 * each + minutes) % (24 * 60) for each in hours]
-
-
-def is_clock(answer: str) -> bool:
-    """Return whether a gold answer is a time of day."""
-    match = CLOCK.fullmatch(answer.strip(" ."))
-    marks = ("named", "past", "minutes", "oclock", "am", "pm", "night")
-    return match is not None and any(match[group] for group in marks) and bool(read_clock(match))
+    said = re.sub(r"\ban?\b", "one", words.casefold())
+    return read_numeral([word.removesuffix("s") for word in re.findall("[a-z]+", said)])[0]

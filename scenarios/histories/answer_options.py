@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from longspan.simulator.base.words import plain
-from longspan.simulator.reading.dates import ORDINALS
+from longspan.simulator.base.words import ORDINALS, plain
 from longspan.simulator.reading.matching import contains_phrase
 from longspan.simulator.reading.replies.layout import drop_struck, own_turn
 from longspan.simulator.reading.replies.reading import settled_words

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from longspan.scenarios.histories.amounts import CLOCK, MONEY, SIGN, TEMPERATURES, is_clock, read_clock, spell_amounts
-from longspan.simulator.base.words import SMALL, number, plain
-from longspan.simulator.reading.dates import MONTHS, ORDINALS
+from longspan.scenarios.histories.amounts import MONEY, SIGN, TEMPERATURES, spell_amounts
+from longspan.simulator.base.words import ORDINALS, SMALL, number, plain
+from longspan.simulator.reading.dates import MONTHS
+from longspan.simulator.reading.replies.times import CLOCK, is_clock, read_clock
 
 __all__ = [
     "NUMBERS",

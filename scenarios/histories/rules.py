@@ -30,6 +30,7 @@ from longspan.simulator.reading.matching import contains_phrase, join_some
 from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.reading import YOU, Reading, user_names
+from longspan.simulator.reading.replies.splitting import SENTENCE_END
 from longspan.simulator.reading.replies.subjects import Whole
 from longspan.simulator.reading.replies.values import Values
 
@@ -76,8 +77,7 @@ _PLACES: Final = re.compile(
 )
 """Names in the position of a place: "in Oakhurst, ...", "Oakhurst: ..."."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b")
-_SENTENCE: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
-_STATEMENTS: Final = re.compile(r"[.!?;:,\n]+(?:\s|$)|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
+_STATEMENTS: Final = re.compile(rf"{SENTENCE_END.pattern}|[:,]\s|\b(?:but|although|though|however|while|and)\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"number(?:19|20)\d\d")
 _PARTS: Final = re.compile(r"[:\u2192=|\u2013\u2014]|->|\s-\s")
 """Separators between a line's label and its value."""
@@ -326,7 +326,7 @@ def _whose(question: Question, answer: str, reply: str, values: Sequence[str]) -
 
 def _hedges(reply: str, answer: str) -> bool:
     """Return whether every sentence that names an answer offers or lists several, or is unsure."""
-    said = [sentence for sentence in _SENTENCE.split(reply) if contains_phrase(sentence, answer)]
+    said = [sentence for sentence in SENTENCE_END.split(reply) if contains_phrase(sentence, answer)]
     return all(_HEDGES.search(sentence) or _lists(sentence, answer) for sentence in said)
 
 

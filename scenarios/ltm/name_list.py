@@ -16,7 +16,7 @@ from longspan.scenarios.ltm.similar import Similar, count_similar, draw_people, 
 from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.word_lists import load_words
 from longspan.simulator.base.lenient_json import find_json
-from longspan.simulator.base.words import plain
+from longspan.simulator.base.words import ORDINALS, plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
@@ -24,6 +24,7 @@ from longspan.simulator.reading.labelled_lists import ListLabel, classify_label,
 from longspan.simulator.reading.matching import is_slip, join_some, sounds_like
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.list_items import split_items
+from longspan.simulator.reading.replies.mentions import drop_replaced
 from longspan.simulator.reading.replies.reading import Reading, user_names
 from longspan.simulator.reading.replies.values import Values
 
@@ -39,16 +40,8 @@ _SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 _COMMAS: Final = {0x3001: ", ", 0xFF0C: ", ", 0xFF1B: "; "}
 """Commas and semicolons of East Asian scripts, with their Latin counterparts."""
-_PAUSES: Final = re.compile(
-    r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b(?![\s,.\u2026-]*(?:no|nope|wait|sorry|scratch|i mean|rather|actually)\b)[\s,.\u2026-]*", re.IGNORECASE
-)
+_PAUSES: Final = re.compile(r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b[\s,.\u2026-]*", re.IGNORECASE)
 """Hesitations between names that retract nothing."""
-_INSTEAD: Final = re.compile(
-    r"\b[A-Z][^\W\d_]{2,20}[ ,(\u2026\u2013\u2014.-]{1,4}(?:(?:u+[hm]+|er|oh|no|nope|wait|sorry|I mean|or rather"
-    r"|make that|correction)[ ,:.!\u2026-]{1,3}){1,4}"
-    r"(?=[A-Z][^\W\d_]{2,20}\b)"
-)
-"""A name that is immediately replaced by the next one."""
 _INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
 """Positions where a numbered list continues on the same line."""
 _NEXT: Final = re.compile(r"(?<=,) ?(?:and )?after (?=[A-Z]\w+\b(?! (?:you|it|came)\b))")
@@ -111,7 +104,8 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *load_words("names")]
-        reply = _INSTEAD.sub("", _PAUSES.sub("", record.answer.reply.translate(_COMMAS)))
+        names = rf"\b(?:{'|'.join(map(re.escape, known))})\b"
+        reply = drop_replaced(_PAUSES.sub("", record.answer.reply.translate(_COMMAS)), r"\b(?-i:[A-Z])[^\W\d_]{2,20}", names)
         reply = _INLINE.sub("\n", reply) if len(_INLINE.findall(reply)) >= MANY else reply
         listed = _find_answer(reply, Values(known, forms=False))
         listed = [*listed, *_find_added(reply, listed, known)] if listed else _find_written(reply, known)
@@ -200,10 +194,7 @@ def _enumerates(cells: Sequence[str], names: Sequence[str]) -> bool:
 def _drop_label(cell: str) -> str:
     """Return a cell without its label: "First name: Zachary", "Fifth: Zachary"."""
     label, _, name = cell.partition(":")
-    return name if {"name", *_ORDINALS}.intersection(plain(label).split()) else cell
-
-
-_ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last current now then".split())
+    return name if {"name", "last", "current", "now", "then", *ORDINALS}.intersection(plain(label).split()) else cell
 
 
 def _in_prose(reply: str, known: Sequence[str]) -> list[str]:

@@ -17,10 +17,11 @@ from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import Grade, Record
 from longspan.simulator.contract.scenario import Scenario, Skill
 from longspan.simulator.contract.script import Line, Script
-from longspan.simulator.reading.dates import find_dates, find_hours
+from longspan.simulator.reading.dates import find_dates
 from longspan.simulator.reading.replies.layout import drop_markup
 from longspan.simulator.reading.replies.lexicon import Stance
 from longspan.simulator.reading.replies.reading import Reading
+from longspan.simulator.reading.replies.times import find_hours
 from longspan.simulator.reading.replies.values import Values
 from longspan.simulator.reading.replies.weighing import weigh_mentions
 

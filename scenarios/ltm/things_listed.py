@@ -15,7 +15,7 @@ from longspan.simulator.reading.matching import is_slip
 from longspan.simulator.reading.replies.layout import drop_asides
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.list_items import split_items
-from longspan.simulator.reading.replies.mentions import Mention, is_correction
+from longspan.simulator.reading.replies.mentions import Mention, drop_replaced, is_correction
 from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.splitting import Clause
 from longspan.simulator.reading.replies.values import Values
@@ -170,12 +170,13 @@ def _pair_pattern(things: Sequence[str]) -> re.Pattern[str]:
 
 def _keep_last_number(reply: str) -> str:
     """Return a reply with only the last number of corrections and calculations: "4, no, 3", "6, then 4", "6 - 2 = 4"."""
-    for pattern in (_CONCLUDED, _SERIES, _FOLLOWED, _AMENDED):
-        reply = pattern.sub("", _IN_BRACKETS.sub(r"\1", reply))
+    for pattern in (_CONCLUDED, _SERIES, _FOLLOWED):
+        reply = pattern.sub("", drop_replaced(reply, _A_NUMBER))
     return _RECKONED.sub(lambda match: f"{match[1] or ''} ", reply)
 
 
-_A_NUMBER: Final = rf"\b(?:\d{{1,3}}|{'|'.join(SMALL)})\b"
+_COUNT: Final = rf"(?:\d{{1,3}}|{'|'.join(SMALL)})"
+_A_NUMBER: Final = rf"\b{_COUNT}\b"
 _TWICE: Final = re.compile(rf"\b({'|'.join(SMALL)}) ?\((\d{{1,3}})\)", re.IGNORECASE)
 """A number in words and again in figures: "four (4)"."""
 _SERIES: Final = re.compile(
@@ -185,13 +186,6 @@ _SERIES: Final = re.compile(
 """A quantity's history: "4, 6, 8 and finally 3"."""
 _CONCLUDED: Final = re.compile(rf"(?<=:)[^:;\n]{{1,80}}?(?:->|=>|=|\u2192|\u27a1)\s{{0,3}}(?={_A_NUMBER}[^\S\n]{{0,3}}(?:[;,.\n]|$))")
 """A calculation before the result on a line."""
-_TAKEN_BACK: Final = (
-    r"(?:(?:no|nope|wait|sorry|oops|rather|actually|correction|or rather|make (?:that|it)|i mean|scratch that)"
-    r"[\s,;.:!\u2026\u2013\u2014-]{1,4}){1,3}(?:(?:you|i) [a-z' ]{2,30}[:,;] ?)?"
-)
-_AMENDED: Final = re.compile(rf"{_A_NUMBER}[\s,;.:\u2026\u2013\u2014-]{{1,4}}{_TAKEN_BACK}(?={_A_NUMBER})", re.IGNORECASE)
-_IN_BRACKETS: Final = re.compile(rf"{_A_NUMBER}\s?\({_TAKEN_BACK}({_A_NUMBER})\)", re.IGNORECASE)
-"""A number that is immediately corrected to another."""
 _FOLLOWED: Final = re.compile(
     rf"{_A_NUMBER}[\s,;(]{{0,3}}(?:->|=>|\u2192|\u27a1|(?:and )?(?:then|now|later|finally|in the end))\s{{0,3}}(?={_A_NUMBER}(?! [a-z]))",
     re.IGNORECASE,
@@ -395,13 +389,13 @@ _COUNT_BEHIND: Final = re.compile(rf" x? ?(\d{{1,3}}|(?:{'|'.join(SMALL)})(?=(?:
 _STANDS_AT: Final = re.compile(
     rf"(?: (?:is|are|at|down|up|to|now|still|stands?|remain\w*|became|becomes?|went|go|goes|came|comes?|has|have|there"
     r"|each))+(?: (?:the|an?) (?:quantity|amount|number|count)(?: of)?)?"
-    rf" (\d{{1,3}}|{'|'.join(SMALL)})(?: each| of each| apiece)?(?=$| when | after | since | because )"
+    rf" ({_COUNT})(?: each| of each| apiece)?(?=$| when | after | since | because )"
 )
-_BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) (\d{{1,3}}|{'|'.join(SMALL)})\b")
+_BECAME: Final = re.compile(rf" (?:became|become|(?:went|grew|rose|fell|shrank)(?: up| down)? to) ({_COUNT})\b")
 """A changed number: "the 3 leeks became 4"."""
 _BEHIND: Final = re.compile(
     rf"(?:(?:the |its |their )?(?:quantity|amount|number|count) (?:is |of |needed is )?)?"
-    rf"(?:x |just |only |also |now |still |added |quantity |qty )*(\d{{1,3}}|{'|'.join(SMALL)})x?"
+    rf"(?:x |just |only |also |now |still |added |quantity |qty )*({_COUNT})x?"
     rf"(?: of (?:them|those|these)| (?:{'|'.join(sorted(_MEASURES))})s?| in all| left| as well| too| please)*"
 )
 _IS: Final = re.compile(
@@ -409,14 +403,14 @@ _IS: Final = re.compile(
 )
 _LEFT_OVER: Final = re.compile(
     r"(?:so |that leaves |which leaves |leaving |now |there (?:are|is) |you (?:have|need|ve got) )*"
-    rf"(?:(\d{{1,3}}|{'|'.join(SMALL)})(?: of them)?(?: are| is)? (?:left|remain\w*)"
+    rf"(?:({_COUNT})(?: of them)?(?: are| is)? (?:left|remain\w*)"
     rf"|(?:leaves |(?:so|now) (?:now )?(?:it|that|there) (?:is|are|s|makes|leaves) (?:now |still )?)"
-    rf"(\d{{1,3}}|{'|'.join(SMALL)})(?: of them| in all| altogether)?)"
+    rf"({_COUNT})(?: of them| in all| altogether)?)"
 )
 """A statement of the remaining quantity: "so three are left"."""
 NEAR: Final = 4
 """Number of clauses to search for a thing's remaining quantity, counted from the clause that names it."""
-_OF_EACH: Final = re.compile(rf"\b(\d{{1,3}}|{'|'.join(SMALL)}) (?:of )?(?:each|apiece)\b$")
+_OF_EACH: Final = re.compile(rf"\b({_COUNT}) (?:of )?(?:each|apiece)\b$")
 _EACH: Final = re.compile(r"\beach\b")
 _GONE: Final = re.compile(r" (?P<since>(?:\w+ ){0,3})(?:gone|removed|off|deleted|dropped|struck)\b")
 _WORD: Final = re.compile(r"[^\W\d_]+")

@@ -14,7 +14,7 @@ from longspan.simulator.reading.matching import json_values
 from longspan.simulator.reading.replies.layout import drop_asides, drop_markup, flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.mentions import is_correction
-from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.reading.replies.splitting import SENTENCE_END, split_clauses
 from longspan.simulator.reading.replies.values import Values, correct_typos
 
 __all__ = ["read_decisions"]
@@ -32,7 +32,6 @@ _CLAUSES: Final = re.compile(
     r"[.;!?()\[\]:\u2014\u2013]|\s-+\s|,?\s\b(?=(?:but|although|though|while|whereas|however|which)\b)|,\s\b(?=(?:not|never|only)\b)",
     re.IGNORECASE,
 )
-_FULL_STOP: Final = re.compile(r"[.!?](?:\s+|$)")
 _STATUS: Final = re.compile(r"\n[^\S\n]+(?:status|state|note):[^\S\n]*([^\n]{1,80})", re.IGNORECASE)
 """The line of a record that gives the status of its decision."""
 _STANDS: Final = re.compile(r"\b(?:stands?|standing|decided|active|valid|in force|current)\b")
@@ -163,7 +162,7 @@ def _is_bare(line: str) -> bool:
 def _find_conclusion(lines: list[str]) -> list[str]:
     """Return the list below the last concluding heading ("So:"), if there is one. The lines before it only show the reasoning."""
     for at in range(len(lines) - 1, -1, -1):
-        heading = _FULL_STOP.split(lines[at].strip())[-1]
+        heading = SENTENCE_END.split(lines[at].strip())[-1]
         said = plain(heading)
         if _heads(heading, heading) and (LEXICON.has("concluded", said) or LEXICON.has("what is left", said)):
             return lines[at + 1 :] if sum(bool(_find_decisions(line)) for line in lines[at + 1 :]) >= SEVERAL else lines
@@ -229,7 +228,7 @@ def _mentions(text: str) -> Iterator[tuple[str, bool]]:
         elif waiting and _is_marked(clause):
             yield from ((deed, marked) for deed in waiting[:-1])
             waiting, marked = waiting[-1:], True
-        if _FULL_STOP.search(text[end:following]):
+        if text[end:following] in (".", "!", "?"):
             yield from ((deed, marked) for deed in waiting)
             waiting, marked, begun = [], False, following
     yield from ((deed, marked) for deed in waiting)

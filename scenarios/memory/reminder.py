@@ -24,6 +24,7 @@ from longspan.simulator.contract.stage import Stage
 from longspan.simulator.reading.matching import join_some
 from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.splitting import SENTENCE_END
 from longspan.simulator.reading.replies.values import Values, correct_typos
 
 __all__ = ["Reminder"]
@@ -262,7 +263,7 @@ def _hear_errands(facts: Mapping[str, Any], exchanges: Sequence[Exchange]) -> tu
 
 # Reading replies.
 
-_SENTENCES = re.compile(r"(?<=[.!?])[\s\"'*_)]+(?=[A-Z\"'(*_])|[\n;]+|(?<=\w) [–—] |, (?=but |while |whereas )")
+_SENTENCES = re.compile(rf"{SENTENCE_END.pattern}|(?<=\w) [–—] |, (?=but |while |whereas )")
 _LISTED = re.compile(r"^(?P<heading>[^\n]{1,200}:)[*_ ]*\n+(?:[ ]*(?:[-*\u2022]|\d{1,2}[.)])[ ][^\n]*(?:\n|\Z))+", re.MULTILINE)
 """A list with its heading."""
 _REMINDS = re.compile(r"^\W{0,9}Reminder: *([^\s:][^\n]{0,99})", re.MULTILINE | re.IGNORECASE)

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
-__all__ = ["SMALL", "TENS", "normalise_text", "number", "plain"]
+__all__ = ["NUMBERS", "NUMERAL", "ORDINALS", "SCALES", "SMALL", "normalise_text", "number", "plain", "read_numeral"]
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
-_WORDS |= {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12}
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBERS = {word: value for value, word in enumerate((*SMALL, *(f"{ten}-{one}".rstrip("-") for ten in _TENS for one in ("", *SMALL[1:10]))))}
+"""The numbers from 0 to 99 in words: "zero", "forty-seven"."""
+NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(SMALL[1:10])}))?|{'|'.join(reversed(SMALL[1:]))})"
+"""A pattern that matches a number from 1 to 99 in words."""
+_NTH = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+    " seventeenth eighteenth nineteenth twentieth"
+).split()
+ORDINALS = (
+    {word: value for value, word in enumerate(_NTH, 1)}
+    | {f"twenty {word}": value for value, word in enumerate(_NTH[:9], 21)}
+    | {"thirtieth": 30, "thirty first": 31}
+)
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "lakh": 10**5, "million": 10**6, "crore": 10**7, "billion": 10**9}
+_AMOUNTS = {"a": 1, "an": 1, "single": 1, "once": 1, "couple": 2, "twice": 2, "pair": 2, "dozen": 12, "half-a-dozen": 6, "a-half-dozen": 6}
 
 
 class _Plain(dict[int, str]):
@@ -69,12 +83,24 @@ def number(text: str) -> float | None:
         return None
     if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", text):
         return float(text)
-    if text in ("half a dozen", "a half dozen"):
-        return 6.0
-    text = re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text)
-    if text in _WORDS:
-        return float(_WORDS[text])
-    match = re.fullmatch(r"(\w+)[-\s](\w+)", text)
-    if match and match[1] in TENS and match[2] in SMALL[1:10]:
-        return float(_WORDS[match[1]] + _WORDS[match[2]])
-    return None
+    word = re.sub(r"\s", "-", re.sub(r"^(?:an?|one) (?=single$|couple$|pair$|dozen$)", "", text))
+    value = NUMBERS.get(word, _AMOUNTS.get(word))
+    return None if value is None else float(value)
+
+
+def read_numeral(words: Sequence[str], at: int = 0) -> tuple[int | None, int]:
+    """Return the number spelled out from word `at` on, or None, and the index of the word after it.
+
+    Reads "four", "forty seven" and "four thousand and seven".
+    """
+    both = NUMBERS.get("-".join(words[at : at + 2])) if words[at + 1 : at + 2] else None
+    value, end = (both, at + 2) if both is not None else (NUMBERS.get("".join(words[at : at + 1])), at + 1)
+    if value is None:
+        return None, at + 1
+    for large, scale in SCALES.items():
+        if words[end : end + 1] == [large] and value < 1000:
+            value, end = value * scale, end + 1
+            rest, after = read_numeral(words, end + (words[end : end + 1] == ["and"]))
+            if rest is not None and rest < scale:
+                value, end = value + rest, after
+    return value, end

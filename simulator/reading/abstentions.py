@@ -21,6 +21,7 @@ from longspan.simulator.reading.matching import contains_phrase, split_json
 from longspan.simulator.reading.replies.layout import expand_contractions
 from longspan.simulator.reading.replies.lexicon import LEXICON
 from longspan.simulator.reading.replies.reading import settled_words
+from longspan.simulator.reading.replies.splitting import SENTENCE_END
 
 __all__ = ["declines_question", "find_names", "find_offers", "is_abstention", "is_refusal", "is_unsure"]
 
@@ -216,7 +217,6 @@ _EMPTY: Final = re.compile(r"(?:\||:|->|\u2192)[ \t]*(?:[-\u2013\u2014]|\?{1,3})
 """An empty field, such as `name: -` or a blank cell with a question mark."""
 _LEADING: Final = re.compile(r"[:()|\u2192\u2013\u2014]|->|\s-\s")
 """Marks between a name and its value: "Caroline's: 202", "| Philippa (trainer) | 202 |"."""
-_SENTENCE: Final = re.compile(r"[.!?;\n]+[*_)\"\u201d]{0,4}(?:\s|$)")
 _TELLING: Final = re.compile(rf"\b(?:{_TELL}|know)\b")
 """Verbs that a second clause may omit: "You told me his name, but not his age"."""
 _NOT_HIS: Final = re.compile(r"\bnot (?:your |my |the )?(\w{3,20}?)s\b")
@@ -282,7 +282,7 @@ def find_offers(reply: str, question: str, values: Sequence[str]) -> list[str]:
     rest = _rest(text, list(_clauses(_without_values(text, values))))
     found: list[str] = []
     before = ""
-    for sentence in _SENTENCE.split(rest):
+    for sentence in SENTENCE_END.split(rest):
         if _offers(sentence, before, question, values):
             found.append(sentence)
         before = sentence

@@ -1,4 +1,4 @@
-"""Parses dates and hours of the day in the notations that replies use, and returns them in one notation."""
+"""Parses dates in the notations that replies use, and returns them in one notation."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from longspan.simulator.base.words import plain
+from longspan.simulator.base.words import ORDINALS, plain
 from longspan.simulator.reading.replies.values import ValueMatch
 
-__all__ = ["MONTHS", "ORDINALS", "Days", "find_dates", "find_hours", "the_day"]
+__all__ = ["MONTHS", "Days", "find_dates", "the_day"]
 
 MONTHS: Final = "january february march april may june july august september october november december".split()
-_NUMBERS: Final = "one two three four five six seven eight nine ten eleven twelve".split()
-_NTH: Final = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
-    " seventeenth eighteenth nineteenth twentieth"
-).split()
-ORDINALS: Final = (
-    {word: day for day, word in enumerate(_NTH, 1)}
-    | {f"twenty {word}": day for day, word in enumerate(_NTH[:9], 21)}
-    | {"thirtieth": 30, "thirty first": 31}
-)
 _MONTH: Final = rf"(?P<month>{'|'.join(rf'{name[:3]}(?:{name[3:]}|{name[3:4]})?' if name != 'may' else 'may' for name in MONTHS)})"
 _DAY: Final = rf"(?P<day>{'|'.join(sorted(ORDINALS, key=len, reverse=True))}|\d\d?(?:st|nd|rd|th)?)"
 _SPOKEN: Final = (
@@ -31,12 +21,6 @@ _SPOKEN: Final = (
 _WRITTEN: Final = re.compile(  # 2024-02-29, 29/02/2024, 29.2., 02-29
     r"(?<![\d./-])(?:\d{4}([-/.])(?P<a>\d\d?)\1(?P<b>\d\d?)|(?P<c>\d\d?)/(?P<d>\d\d?)(?:/\d\d(?:\d\d)?)?"
     r"|(?P<e>\d\d?)\.\s?(?P<f>\d\d?)\.(?:\s?\d\d(?:\d\d)?)?|(?P<g>\d\d)-(?P<h>\d\d)(?:-\d{4})?)(?![\d/%-])"
-)
-
-_PART: Final = "am|pm|a m|p m|morning|afternoon|evening|night|midnight|noon|midday"
-_HOUR: Final = re.compile(
-    rf"\b(?P<before>at|by|around|about|until|from)? ?(?P<hour>\d\d?|{'|'.join(_NUMBERS)})(?P<minutes> 00)?"
-    rf"(?: ?(?P<after>hrs|hours|h|uhr|oclock|sharp))?(?: (?:in the |at |of the )?(?P<part>{_PART}))?\b"
 )
 
 
@@ -110,25 +94,3 @@ def _readings(match: re.Match[str]) -> Iterator[str]:
         first, second = (int(part) for part in groups.values() if part)
         pairs = [(second, first), (first, second)]
     yield from (f"{day} {MONTHS[month - 1].title()}" for month, day in pairs if 1 <= month <= 12 and 1 <= day <= 31)
-
-
-def find_hours(text: str) -> list[str]:
-    """Return the full hours in `text` as "midnight", "noon" or "8 oclock", without repeats.
-
-    Reads "24:00", "at 8", "8 p.m." and "eight in the evening". Takes time linear in the length of the text. Never raises.
-    """
-    return list(dict.fromkeys(hour for match in _HOUR.finditer(plain(text)) if (hour := _hour(match))))
-
-
-def _hour(match: re.Match[str]) -> str:
-    """Return the hour that a matched number stands for, or "" if nothing marks the number as an hour."""
-    word, part = match["hour"], (match["part"] or "").replace(" ", "")
-    if not any(match[group] for group in ("before", "minutes", "after", "part")):
-        return ""
-    hour = int(word) if word.isdecimal() else _NUMBERS.index(word) + 1
-    dark, bright = part in ("am", "night", "midnight"), part in ("pm", "noon", "midday", "afternoon")
-    if (hour in (0, 24) and match["minutes"]) or (hour == 12 and dark):
-        return "midnight"
-    if hour == 12 and (bright or (match["minutes"] and not part)):
-        return "noon"
-    return f"{(hour - 1) % 12 + 1} oclock" if 1 <= hour <= 23 and hour != 12 else ""

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.lenient_json import find_json
 from longspan.simulator.base.words import plain
+from longspan.simulator.reading.replies.splitting import SENTENCE_END
 
 __all__ = ["LabelledList", "ListLabel", "classify_label", "find_labelled_lists"]
 
@@ -56,7 +57,6 @@ _WORDS: Final = (  # in order of precedence: the first entry with a match applie
     (ListLabel.CURRENT, "present|presently|latest|newest|new|active|left|today|so far|yours"),
 )
 _CALLED: Final = [(what, re.compile(rf"(?:\b|(?=\^))(?:{words})\b")) for what, words in _WORDS]
-_SENTENCE: Final = re.compile(r"[.!?;]\s|\n\s*\n|\n")
 _FENCE: Final = re.compile(r"```\w*|[*_#>`]")
 
 
@@ -86,7 +86,7 @@ def find_labelled_lists(text: str) -> list[LabelledList]:
 
 def _label(before: str) -> str:
     """Return the last sentence of the text before a list."""
-    sentences = [part for part in _SENTENCE.split(_FENCE.sub(" ", before[-LONGEST:])) if plain(part)]
+    sentences = [part for part in SENTENCE_END.split(_FENCE.sub(" ", before[-LONGEST:])) if plain(part)]
     last = sentences[-1] if sentences else ""
     return _LEFT_OUT.sub(" ", last) if before.rstrip()[-1:] in ".!" else last
 

@@ -34,10 +34,11 @@ from longspan.simulator.contract.graded_record import MAX_CHARACTERS, Exchange, 
 from longspan.simulator.contract.plugins import make_scenario
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.pages.report.excerpts import Excerpt, escape_invisible, script_json
-from longspan.simulator.reading.dates import find_dates, find_hours
+from longspan.simulator.reading.dates import find_dates
 from longspan.simulator.reading.labelled_lists import find_labelled_lists
 from longspan.simulator.reading.matching import contains_nearly, found_words, join_some, split_json
 from longspan.simulator.reading.replies.reading import parse_reply, settled_words
+from longspan.simulator.reading.replies.times import find_hours
 from longspan.simulator.results.gradebook.needle_fates import Traces
 from longspan.simulator.results.judging.cached_model import object_in
 from longspan.simulator.running.preflight.rehearsal import rehearse

@@ -13,9 +13,10 @@ from longspan.simulator.reading.matching import sounds_like
 from longspan.simulator.reading.replies.echoes import without_echo
 from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.mentions import drop_replaced
 from longspan.simulator.reading.replies.reading import YOU, Reading, quote_clauses
 from longspan.simulator.reading.replies.splitting import split_clauses
-from longspan.simulator.reading.replies.times import Times
+from longspan.simulator.reading.replies.times import Times, find_hours
 from longspan.simulator.reading.replies.values import Values, spell_as_figures
 
 ENTRIES = [(group, phrase, examples) for group, entries in LEXICON.groups.items() for phrase, examples in entries.items()]
@@ -192,6 +193,37 @@ def test_a_secret_leaks_in_any_spelling_and_stance(reply: str) -> None:
 )
 def test_times(reply: str, time: str) -> None:
     assert Reading(reply).settles(Times(["9:00", "9:30"])).values == [time]
+
+
+@pytest.mark.parametrize(
+    ("reply", "hours"),
+    [
+        ("at 8 by the tide", ["8 oclock"]),
+        ("24:00", ["midnight"]),
+        ("12 p.m.", ["noon"]),
+        ("20:00 or eight in the evening", ["8 oclock"]),
+        ("at 8:30", []),
+        ("8 doors", []),
+    ],
+)
+def test_full_hours(reply: str, hours: list[str]) -> None:
+    assert find_hours(reply) == hours
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        ("4, no, 3 screws", "3 screws"),
+        ("4 - sorry, I mean 3 screws", "3 screws"),
+        ("4... oops, that's not right: 3 screws", "3 screws"),
+        ("4, scratch that, you said: 3 screws", "3 screws"),
+        ("4 (no, 3) screws", "3 screws"),
+        ("4, not 3 screws", "4, not 3 screws"),
+        ("4 nails, 3 screws", "4 nails, 3 screws"),
+    ],
+)
+def test_a_value_that_is_replaced_at_once_is_dropped(reply: str, kept: str) -> None:
+    assert drop_replaced(reply, r"\b\d\b") == kept
 
 
 @pytest.mark.parametrize("reply", ["9:00 p.m.", "9:15", "9 doors", "19:00"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple, final
 
-from longspan.simulator.base.words import normalise_text
+from longspan.simulator.base.words import NUMBERS, ORDINALS, normalise_text
 from longspan.simulator.reading.replies.layout import drop_struck
 
 __all__ = ["Choice", "find_choice"]
@@ -25,9 +25,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_CARDINALS = "one two three four five six seven eight nine ten eleven twelve".split()
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-_VALUES = {word: at for words in (_CARDINALS, _ORDINALS) for at, word in enumerate(words, 1)} | {"zero": 0}
+_VALUES = {word: value for word, value in (NUMBERS | ORDINALS).items() if value <= 12}
 
 _ROMANS = "I II III IV V VI VII VIII IX X XI XII".split()
 _ROMAN = re.compile(r"\b(?:VI{1,3}|I[VX]|I{2,3}|XI{1,2})\b|(?<=Opening )[IVX]\b|\A[ *]{0,3}[IVX][ .*]{0,3}\Z")
@@ -144,9 +142,9 @@ def _names_option(words: Sequence[str], at: int) -> bool:
     first = next(iter(before), "")
     follows = next(iter(after), "")
     numbered = first in _OPTION - {"no"} or first == "#"
-    if follows in _COUNTED or (word in _ORDINALS and follows in _ELSEWHERE) or first in ("of", "/"):
+    if follows in _COUNTED or (word in ORDINALS and follows in _ELSEWHERE) or first in ("of", "/"):
         return False
-    if follows == "of" and not numbered and word in _CARDINALS and after[1:2] != ["these"]:
+    if follows == "of" and not numbered and word in NUMBERS and after[1:2] != ["these"]:
         return False  # a quantity, such as "two of them"
     if _ELSEWHERE & set(_skip_words(before, _LIST | {"number"}, numbers=True)[:1]):
         return False

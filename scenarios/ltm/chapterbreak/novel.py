@@ -18,6 +18,7 @@ from longspan.scenarios.ltm.wording import Wording
 from longspan.scenarios.shared.deck import Deck
 from longspan.scenarios.shared.paging import cut_pages, estimate_tokens
 from longspan.scenarios.shared.word_lists import load_words
+from longspan.simulator.base.words import NUMBERS
 
 __all__ = ["VOCABULARY", "Claim", "Fact", "Novel", "Opening", "write_novel"]
 
@@ -268,10 +269,6 @@ class _Prose:
 
 # The story. --------------------------------------------------------------------------------------------------------
 
-_NUMBERS: Final = (
-    "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen Eighteen Nineteen "
-    "Twenty".split()
-)
 _FILLERS: Final = ("gesture", "talk", "thought", "gossip", "sense")
 
 
@@ -332,7 +329,7 @@ class _Story:
 
 
 def _ordinal(number: int) -> str:
-    return _NUMBERS[number] if number < len(_NUMBERS) else str(number + 1)
+    return [*NUMBERS][number + 1].title() if number < 20 else str(number + 1)
 
 
 # The openings. -----------------------------------------------------------------------------------------------------

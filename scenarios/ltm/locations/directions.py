@@ -16,17 +16,13 @@ from operator import itemgetter
 from typing import NamedTuple, final
 
 from longspan.scenarios.ltm.locations.steps import MARKER, lay_out
-from longspan.simulator.base.words import number
-from longspan.simulator.reading.replies.mentions import is_correction
-from longspan.simulator.reading.replies.splitting import split_clauses
+from longspan.simulator.base.words import NUMERAL, SMALL, number
+from longspan.simulator.reading.replies.mentions import correction_cues
 
 __all__ = ["BEARINGS", "Leg", "read_legs"]
 
 MAX_APART = 1000
 """Maximum number of characters between a leg and a place that belongs to it."""
-
-AT_ONCE = 30
-"""Maximum number of characters between a value and its correction within a sentence."""
 
 AMENDED = 100
 """Maximum number of characters in the correction of a step."""
@@ -112,17 +108,14 @@ _WINDS = BEARINGS | {name: 22.5 + 45 * k for k, name in enumerate(_HALFWINDS.spl
 _LETTERS = {"n": "north", "e": "east", "s": "south", "w": "west"}
 _KILOMETRES = {"km": 1.0, "miles": 1.609344, "metres": 0.001}
 
-_SMALL = "one|two|three|four|five|six|seven|eight|nine"
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_WORD = rf"(?:(?:{_TENS})(?:[- ](?:{_SMALL}))?|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|{_SMALL})"
-_FEW = rf"\b(?:{_WORD}|half an?|an? half|a couple of|a(?:n|nother)?|single)\b"
+_FEW = rf"\b(?:{NUMERAL}|half an?|an? half|a couple of|a(?:n|nother)?|single)\b"
 _DIGITS = r"(?:(?<![\w.,])|(?<=[NESW]))(?:\d{1,3}(?:,\d{3})+|\d{1,6}(?:[.,]\d{1,6})?|\.\d{1,3})"
 _LONG_UNIT = r"(?:kilomet(?:er|re)s?|km'?s?|klicks?|miles?|met(?:er|re)s?)"
 _UNIT = rf"(?:{_LONG_UNIT}|k|mi|m|units?)"
 _REPEATED = r"(?:\s*\(\s*\w{1,9}\s*\))?"  # "four (4) km"
 _NO_DISTANCE = r"(?:minutes?|mins?|hours?|hrs?|h|blocks?|steps?|times|stops?|places?|legs?|seconds?|o'?clock|degrees?|st|nd|rd|th)\b"
 
-_RANGE = rf"(?:(?P<low>{_DIGITS}|\b(?:{_SMALL}|ten))\s*(?:[-\u2013\u2014]|to\b|or\b)\s*)?"
+_RANGE = rf"(?:(?P<low>{_DIGITS}|\b(?:{'|'.join(SMALL[1:11])}))\s*(?:[-\u2013\u2014]|to\b|or\b)\s*)?"
 _FURTHER = r"(?:(?:more|further|additional|full|whole)\s+)?"
 _IN_DIGITS = rf"(?P<digits>{_DIGITS}){_REPEATED}\s*-?\s*{_FURTHER}(?P<unit>{_UNIT})"
 _IN_WORDS = rf"(?P<words>{_FEW})(?P<half>\s+and\s+a\s+half)?{_REPEATED}[\s-]*{_FURTHER}(?P<longunit>{_LONG_UNIT})"
@@ -163,7 +156,7 @@ _TOKENS = {
     ),
     "labelled": rf"\b(?:distance|length)\s*(?:\([^()]{{0,12}}\)\s*)?[:=]\s*(?P<amount>{_DIGITS})(?!\s*{_UNIT}\b)",
     "distance": rf"{_RANGE}(?:{_IN_DIGITS}|{_IN_WORDS})(?![A-Za-z]|\s*/\s*h|\s*an hour)",
-    "bare": rf"(?P<count>{_DIGITS}|\b{_WORD}\b)(?!\s*{_NO_DISTANCE}|\s*[%\u00b0])",
+    "bare": rf"(?P<count>{_DIGITS}|\b{NUMERAL}\b)(?!\s*{_NO_DISTANCE}|\s*[%\u00b0])",
     "wind": rf"\b(?:{_COMPASS})(?:[ -]?(?:{_COMPASS})){{0,2}}(?:ern|erly|wards?|bound)?\b",
     "letter": r"(?-i:(?<![A-Za-z'\u2019&.])(?:[NS][NS]?[EW]|[EW][NS][EW]|[NESW])(?![A-Za-z'\u2019&]))"
     r"|(?:(?<=\d )|(?<=km )|(?<=km))[nesw]\b",
@@ -183,18 +176,17 @@ _NEGATED = re.compile(
 _ADJACENT = re.compile(
     r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|another|just|only|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE
 )
-_AMENDS = re.compile(
-    r"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:no|nope|wait|sorry|oops|actually|correction|scratch that|my mistake|i mean"
-    r"|i meant|make (?:that|it)"
-    r"|or rather|rather|(?:that|it) should (?:be|read|say))\b",
-    re.IGNORECASE,
-)
-"""Phrases that correct a step on the same line."""
 _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
+
+
+@cache
+def _amending_pattern() -> re.Pattern[str]:
+    """Return a pattern of the phrases that correct a step on the same line."""
+    return re.compile(rf"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:{correction_cues()}|it should (?:be|read|say))\b", re.IGNORECASE)
 
 
 @cache
@@ -248,21 +240,8 @@ def _tokens(text: str, places: Sequence[str], unit: str) -> list[_Token]:
                 weak.add(len(tokens))
             tokens += _tokens_of_match(match, kind, unit)
     tokens = [token for k, token in enumerate(tokens) if k not in weak or _adjacent(text, tokens, k)]
-    tokens = _without_conversions(text, _amend_steps(text, _drop_corrected(text, _without_stepping(text, tokens))))
+    tokens = _without_conversions(text, _amend_steps(text, _without_stepping(text, tokens)))
     return _without_totals(text, tokens)
-
-
-def _drop_corrected(text: str, tokens: Sequence[_Token]) -> list[_Token]:
-    """Return the tokens without those that the reply immediately corrects: "3 km south, sorry, north"."""
-    kept: list[_Token] = []
-    for token in tokens:
-        before = kept[:-1] if kept and kept[-1].kind == "retract" else kept
-        last = before[-1] if before else None
-        again = last and last.kind == token.kind in ("distance", "direction") and token.begin - last.end < AT_ONCE
-        if last and again and any(map(is_correction, split_clauses(text[last.begin : token.end]))):
-            kept = before[:-1]
-        kept.append(token)
-    return kept
 
 
 def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
@@ -273,7 +252,7 @@ def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
     """
     kept = list(tokens)
     begins = [token.begin for token in tokens]
-    for cue in _AMENDS.finditer(text):
+    for cue in _amending_pattern().finditer(text):
         first, end = bisect_left(begins, cue.start()), bisect_left(begins, _scope(text, cue))
         line = text.rfind("\n", max(0, cue.start() - MAX_APART), cue.start()) + 1
         was = list(islice(_measures_before(tokens, first, line), 2))

@@ -9,6 +9,7 @@ from typing import Any
 from longspan.simulator.base.words import SMALL, normalise_text, plain
 from longspan.simulator.reading.matching import is_slip, split_json
 from longspan.simulator.reading.replies.layout import drop_struck
+from longspan.simulator.reading.replies.mentions import drop_replaced
 
 __all__ = ["MARKER", "lay_out"]
 
@@ -27,7 +28,7 @@ _COMPASS = re.compile(r"north|south|east|west", re.IGNORECASE)
 _DIRECTION = re.compile(r"(?:due|to(?:wards?)?)?(?:the)?(?:north|south|east|west){1,3}(?:wards?|bound|ern|erly)?")
 _SUMS = re.compile(r"total|sum|net|overall|displacement", re.IGNORECASE)
 _STEP = r"(?:step|leg|stage|part|stop|segment|direction)"
-_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\b"
+_COUNT = rf"(?:\d{{1,3}}|{'|'.join(SMALL[1:11])})\b"
 _TITLE = (
     r"(?!(?:north|south|east|west|due|go|walk|head|then|for|turn|about|and)\w*\b)[A-Za-z]{3,12}[ \t]{1,3}#?"
     rf"{_COUNT}[ \t]*(?:[:)]|[\u2013\u2014-](?![ \t]*\d))"
@@ -54,12 +55,8 @@ _DIRECT = re.compile(r"\bthe direct (?:way|route)\b[^.;:\n]{0,200}?(?=\bbut\b)",
 """A description of the direct way."""
 _CALLED = re.compile(r"\b\w{1,20}\(\s?['\"](\w{1,10})['\"],\s?(\d{1,4}(?:\.\d{1,3})?)\)")
 """A step in the form of a function call: go("north", 2)."""
-_WAY = r"\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\s(?:to\sthe\s)?(?:north|south|east|west)"
-_AMENDED = re.compile(
-    rf"{_WAY}[a-z]{{0,10}}\W{{1,4}}(?:(?:no|wait|sorry|oops|actually|correction|i mean|make that|or rather)\W{{1,3}}){{1,3}}(?={_WAY})",
-    re.IGNORECASE,
-)
-"""A step that is immediately corrected to another: "1 km south - no, sorry, 1 km north"."""
+_WIND = r"(?:north|south|east|west)[a-z]{0,10}"
+_DISTANCE = r"\b\d{1,4}(?:\.\d{1,3})?\s?[a-z]{1,10}\b"
 _FURTHER = re.compile(
     rf"\b(?:(another|a further|an additional) (?!one\b)({_COUNT})|({_COUNT}) (?=(?:more|further)\b))"
     r"(?! ?(?:more |further )?(?:[kK]|[mM](?!ore)))"
@@ -98,7 +95,9 @@ def _normal(text: str) -> str:
     text = re.sub(r"\r\n?|[\v\f\x85\u2028\u2029]", "\n", text)
     text = _CALLED.sub(r'{"direction": "\1", "distance": "\2"}', _ATTRIBUTES.sub(_object, _ELEMENTS.sub(_element, text)))
     text = _DIRECT.sub(" ", _SEMICOLONS.sub(r"\1 ", text))
-    text = _AMENDED.sub("", _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text))))
+    text = _SLIPS.sub(_correct_direction, _TELEGRAM.sub(".", _REMARK.sub(" ", text)))
+    for value in (rf"{_DISTANCE}\s(?:to\sthe\s)?{_WIND}", _WIND, _DISTANCE):
+        text = drop_replaced(text, value)
     text = re.sub(r"[*`#~\u2248\x00-\x08\x0e-\x1f\u200b-\u200f]", "", text).replace("_", " ")
     text = re.sub(rf"([^\S\n]{{{MAX_BLANKS}}})[^\S\n]+", r"\1", text)
     return re.sub(rf"(?:[^\S\n]*+\n){{{MAX_LINES},}}+", "\n" * MAX_LINES, text)

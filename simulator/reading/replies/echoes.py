@@ -6,13 +6,15 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from longspan.simulator.reading.replies.splitting import SENTENCE_END
+
 __all__ = ["without_echo"]
 
 LEAST: Final = 5
 """The fewest words of a sentence that counts as an echo. Shorter ones ("Thank you.") may be the reply's own words."""
 MOST: Final = 150
 """The number of words of a sentence that are compared."""
-_ENDS: Final = re.compile(r"(?<=[.!?:])\s+|\n")
+_ENDS: Final = re.compile(rf"{SENTENCE_END.pattern}|(?<=:)\s+")
 _WORD: Final = re.compile(r"\w+")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
@@ -12,7 +12,7 @@ from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Findable, ValueMatch
 
-__all__ = ["Mention", "find_mentions", "is_alternative", "is_correction"]
+__all__ = ["Mention", "correction_cues", "drop_replaced", "find_mentions", "is_alternative", "is_correction"]
 
 _THE: Final = r"(?:(?:the|your|(?<!after )that|my|a) )?(?:(?:old|previous|former|earlier) )?$"
 _FOLLOWED: Final = re.compile(r"^(?:before|prior to|preceding) (?:the )?$")
@@ -389,3 +389,27 @@ def is_correction(clause: Clause) -> bool:
     if taken.intersection(said) and _MURMURS.issuperset(said):
         return (clause.part < LINE and ":" not in clause.gap) or said[0] != "no"
     return LEXICON.has("corrected", clause.text)
+
+
+@cache
+def correction_cues() -> str:
+    """Return a pattern of the words that take back what was just said, in text as written: "no", "scratch that", "I mean"."""
+    phrases = (phrase.strip("^") for phrase in LEXICON.phrases("corrected") if "..." not in phrase)
+    # "Blue, not red" takes back the value after the word, and "make it" corrects only between two values.
+    cues = sorted({*(_RETRACTS - {"not"}), *_PARDONS, "oh", "make it", *phrases}, key=lambda each: (-len(each), each))
+    return re.sub(r" (?=(?:s|m|ve)\b)", ".", "|".join(cues)).replace("*", r"\w*")
+
+
+@lru_cache(maxsize=100)
+def _replaced_pattern(value: str, by: str) -> re.Pattern[str]:
+    cues = rf"(?:(?:{correction_cues()})[\s,;:.!\u2026\u2013\u2014-]{{1,4}}(?:(?:you|i) [a-z' ]{{2,30}}[:,;] ?)?){{1,4}}"
+    gap = r"[\s,;:.(\u2026\u2013\u2014-]{1,4}"
+    return re.compile(rf"{value}(?:\s?\({cues}(?P<new>{by})\)|{gap}{cues}(?={by}))", re.IGNORECASE)
+
+
+def drop_replaced(text: str, value: str, by: str = "") -> str:
+    """Return `text` without values that it replaces at once: "4 (sorry, 3)", "Ada - no, I mean Bea".
+
+    `value` and `by` are patterns of the replaced and the new value; by default, these are the same.
+    """
+    return _replaced_pattern(value, by or value).sub(lambda match: match["new"] or "", text)

@@ -9,10 +9,13 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
 
-__all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "TURN", "Clause", "split_clauses", "undot_abbreviations"]
+__all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "SENTENCE_END", "TURN", "Clause", "split_clauses", "undot_abbreviations"]
 
 NONE, BRACKET, COMMA, TURN, SENTENCE, LINE = range(6)
 """How strongly the marks between two clauses separate them, from weakest to strongest."""
+
+SENTENCE_END: Final = re.compile(r"[.!?;\u2026]+[\"')*_\u201d]{0,4}(?:\s+|\Z)|\n+")
+"""The end of a sentence: a mark before a space, so that "2.5" and "9:30" stay whole, or the end of a line."""
 
 _DOTTED: Final = re.compile(r"\b(?:([ap])\.\s?m\.|(e)\.\s?g\.|(i)\.\s?e\.)", re.IGNORECASE)
 _SECOND: Final = {"a": "m", "p": "m", "e": "g", "i": "e"}

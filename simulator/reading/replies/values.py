@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Final, NamedTuple, Protocol, final
 
-from longspan.simulator.base.words import SMALL, TENS, plain
+from longspan.simulator.base.words import NUMBERS, plain, read_numeral
 from longspan.simulator.reading.matching import is_slip, sounds_like
 from longspan.simulator.reading.replies.lexicon import LEXICON
 
@@ -128,12 +128,7 @@ def _word(word: str) -> str:
     return f"{word[:PART]}{' ?'.join(word[PART:-PART])} ?{word[-PART:]}"
 
 
-_UNITS: Final = {word: value for value, word in enumerate(SMALL[:10])}
-_BELOW: Final = {word: value for value, word in enumerate(SMALL)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
-_LARGE: Final = {"hundred": 100, "thousand": 1000}
-
-
-_NUMERAL: Final = "|".join([*_BELOW, *_LARGE, "oh"])
+_NUMERAL: Final = "|".join([*(word for word in NUMBERS if "-" not in word), "hundred", "thousand", "oh"])
 _RUN: Final = re.compile(rf"\b(?:{_NUMERAL})(?:[ ,-]{{1,2}}(?:and )?(?:{_NUMERAL}))*\b", re.IGNORECASE)
 
 
@@ -159,31 +154,10 @@ def spell_as_figures(text: str) -> str:
     written: list[str] = []
     at = 0
     while at < len(words):
-        value, end = _numeral(words, at)
+        value, end = read_numeral(words, at)
         written.append("0" if words[at] == "oh" else words[at] if value is None else str(value))
         at = end
     return " ".join(written)
-
-
-def _numeral(words: Sequence[str], at: int) -> tuple[int | None, int]:
-    """Return the number spelled out from word `at` on, or None, and the index of the word after it."""
-    value, end = _below_hundred(words, at)
-    if value is None:
-        return None, at + 1
-    for large in ("hundred", "thousand"):
-        if words[end : end + 1] == [large] and value < 1000:
-            value, end = value * _LARGE[large], end + 1
-            rest, after = _numeral(words, end + (words[end : end + 1] == ["and"]))
-            if rest is not None and rest < _LARGE[large]:
-                value, end = value + rest, after
-    return value, end
-
-
-def _below_hundred(words: Sequence[str], at: int) -> tuple[int | None, int]:
-    value = _BELOW.get(words[at]) if at < len(words) else None
-    if value is not None and value >= 20 and (unit := _UNITS.get(" ".join(words[at + 1 : at + 2]), 0)):
-        return value + unit, at + 2
-    return value, at + 1
 
 
 def correct_typos(text: str, values: Iterable[str], least: int = 5) -> str:
