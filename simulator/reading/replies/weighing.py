@@ -195,8 +195,8 @@ def _likeliest(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[
     """Deny all but the likeliest of values with percentages: "60% red, 40% blue"."""
     best = min(mention.how for mention in found)
     tied = [mention for mention in found if mention.how == best]
-    shares = [_PERCENT.search(clauses[mention.clause].raw) for mention in tied]
-    likely = [int(share[1]) for share in shares if share]
+    shares = {at: _PERCENT.search(clauses[at].raw) for at in {mention.clause for mention in tied}}
+    likely = [int(share[1]) for mention in tied if (share := shares[mention.clause])]
     if best > Stance.REPORTED or len(likely) < len(tied) or likely.count(max(likely)) > 1:
         return found
     likeliest = tied[likely.index(max(likely))]
