@@ -24,6 +24,7 @@ from longspan.simulator.contract.stage import Stage
 from longspan.simulator.reading.matching import join_some
 from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.values import Values, correct_typos
 
 __all__ = ["Reminder"]
@@ -297,8 +298,9 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
-        named = _find_things(exchange.reply, things)
-        recalled = find_reminded(exchange.reply, things) if named else named
+        said = Reading(exchange.reply)
+        named = said.settle(lambda text: _find_things(text, things))
+        recalled = said.settle(lambda text: find_reminded(text, things)) if named else named
         more = {
             line.strip()
             for line in _REMINDS.findall(exchange.reply)

@@ -226,7 +226,7 @@ _SHORT: Final = {"have": "ve", "are": "re", "would": "d", "will": "ll", "had": "
 
 
 def _in_past(text: str) -> str:
-    if re.search(_LATE, text) or "From today" in text:
+    if re.search(_LATE, text) or "From today" in text or re.match(r"(?:Go|If)\b", text):
         return text
     return re.sub(r"\b(?:is|are|has|have|will)\b(?! to\b)", lambda m: _PAST[m[0]], text, count=1)
 
@@ -349,8 +349,8 @@ def _list_contents(case: Case, text: str) -> Iterator[tuple[str, str, str, float
         if name == "and" and VALUE in _last_sentence(text):
             alone = text if case.right[0][0].isdecimal() else re.sub(rf"{VALUE} are\b", f"{VALUE} is", text)
             yield "correct", "sentences", " ".join(fill(alone, [value], "".join) for value in case.right), 1
-        yield "partial", name, fill(text, some, join), case.worth(len(some), 0, len(case.right))
-        partial = fill(text, some, join)
+        partial = fill(text, some, join if len(some) > 1 or name in ("bullets", "numbers") else "".join)
+        yield "partial", name, partial, case.worth(len(some), 0, len(case.right))
         unsure = "I'm not sure about the other one."
         yield (
             "partial: unsure of one",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
+from math import isclose
 from operator import itemgetter
 from typing import NamedTuple, final
 
@@ -43,8 +44,8 @@ class Leg:
     """A stretch of the route as described in the reply.
 
     `bearing`: degrees clockwise from north or, if `turn`, from the direction of travel. `distance`: in the question's unit; None if the
-    text gives none or (`unclear`) several. `begin`, `end`: position in the text. `origin`, `place`: where the leg begins and ends, if
-    named.
+    text gives none, or (`unclear`) several of either. `begin`, `end`: position in the text. `origin`, `place`: where the leg begins and
+    ends, if named.
     """
 
     bearing: float
@@ -99,6 +100,8 @@ class _Token(NamedTuple):
     value: float | None = None
     """A distance (None: unclear), degrees, or a list item's number."""
     place: str = ""
+    unclear: bool = False
+    """Whether the text gives another distance or direction in its place ("north or east")."""
 
 
 def _cues(phrases: str) -> str:
@@ -184,15 +187,18 @@ _ADJACENT = re.compile(
     r"[\s,:=()/x\u00d7\u2013\u2014-]*(?:(?:by|for|to|due|the|about|another|just|only|towards?|more|further)\s+){0,3}\(?", re.IGNORECASE
 )
 _AMENDS = re.compile(
-    r"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:no|nope|wait|sorry|oops|actually|correction|scratch that|my mistake|i mean"
+    r"(?:\(|[\u2013\u2014,;.!\u2026-]|(?<=\) ))\s?(?:no|nope|wait|sorry|oops|actually|correction|scratch that|my mistake|i mean"
     r"|i meant|make (?:that|it)"
-    r"|or rather|rather|(?:that|it) should (?:be|read|say))\b",
+    r"|or rather|rather|(?P<doubts>or (?:was|is) (?:it|that))|(?:that|it) should (?:be|read|say))\b",
     re.IGNORECASE,
 )
 """Phrases that correct a step on the same line."""
 _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
+_OR = re.compile(r"[\s,]*(?:/|\bor\b)\s*(?:(?:maybe|perhaps|possibly|about|roughly)\s+)?(?:to\s+)?(?:the\s+)?", re.IGNORECASE)
+ROUNDED = 0.25
+"""The most by which a distance in another unit may differ."""
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
 
@@ -283,7 +289,7 @@ def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
         if not was or (not cue[0].startswith("(") and len(pairs) < len(new) and (len(pairs), same) != (2, 1)):
             continue
         for old, at in pairs:
-            kept[old] = kept[old]._replace(value=tokens[at].value)
+            kept[old] = kept[old]._replace(unclear=True) if cue["doubts"] else kept[old]._replace(value=tokens[at].value)
         last = end if cue[0].startswith("(") else max([at + 1 for _, at in pairs], default=first)
         for at in range(first, last):
             kept[at] = kept[at]._replace(kind=kept[at].kind if kept[at].kind == "place" else "")
@@ -374,10 +380,16 @@ def _adjacent(text: str, tokens: list[_Token], k: int) -> bool:
 
 
 def _without_conversions(text: str, tokens: list[_Token]) -> list[_Token]:
-    """Return the tokens without distances that only repeat the previous one in another unit: "4 km (2.5 miles)"."""
+    """Return the tokens without distances that only repeat the previous one in another unit: "4 km (2.5 miles)".
+
+    Two that differ leave the leg unclear: "4 km or 2 km", "north or east".
+    """
     kept: list[_Token] = []
     for token in tokens:
-        if kept and token.kind == kept[-1].kind == "distance" and _CONVERTED.fullmatch(text[kept[-1].end : token.begin]):
+        if kept and token.kind == kept[-1].kind in _MEASURES and _OR.fullmatch(text[kept[-1].end : token.begin]):
+            same = token.value is not None and kept[-1].value is not None and isclose(token.value, kept[-1].value, rel_tol=ROUNDED)
+            kept[-1] = kept[-1]._replace(end=token.end, unclear=not same)
+        elif kept and token.kind == kept[-1].kind == "distance" and _CONVERTED.fullmatch(text[kept[-1].end : token.begin]):
             kept[-1] = kept[-1]._replace(end=token.end)
         else:
             kept.append(token)
@@ -440,8 +452,9 @@ def _pair_tokens(text: str, tokens: list[_Token]) -> list[Leg]:
         if way is None or (len(group) == 1 and way.kind == "turn" and not way.value):  # "continue" alone says nothing
             continue
         measure = next((token for token in group if token.kind == "distance"), None)
-        leg = Leg(way.value or 0.0, measure.value if measure else None, group[0].begin, group[-1].end, turn=way.kind == "turn")
-        leg.unclear = measure is not None and measure.value is None
+        unclear = any(token.unclear for token in group) or (measure is not None and measure.value is None)
+        distance = measure.value if measure and not unclear else None
+        leg = Leg(way.value or 0.0, distance, group[0].begin, group[-1].end, turn=way.kind == "turn", unclear=unclear)
         legs.append(leg)
     return legs[::-1]
 
