@@ -56,6 +56,7 @@ class Reading:
 
     def __init__(self, text: str) -> None:
         self.text = readable_part(text)
+        self._whole = text
         self.clauses: Sequence[Clause] = parse_reply(self.text)
 
     def mentions(self, values: Findable) -> Sequence[Mention]:
@@ -168,7 +169,7 @@ class Reading:
             drops = drops or any(start(before, clause) for start in starts)
             if not drops:
                 kept.append(f" {clause.gap} {clause.raw}" if clause.gap.strip().isalpha() else f"{clause.gap} {clause.raw}")
-        return self.text if len(kept) == len(self.clauses) else "".join(kept)
+        return self._whole if len(kept) == len(self.clauses) else "".join(kept)
 
     def find_correction(self) -> str:
         """Return the text from the reply's last correction of itself on, or "" if there is none."""
