@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from functools import partial
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, Literal, NamedTuple, final
@@ -298,9 +299,10 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
-        said = Reading(exchange.reply)
-        named = said.settle(lambda text: _find_things(text, things))
-        recalled = said.settle(lambda text: find_reminded(text, things)) if named else named
+        named = recalled = _find_things(exchange.reply, things)
+        if named:
+            said = Reading(exchange.reply)
+            named, recalled = (said.settle(partial(find, things=things)) for find in (_find_things, find_reminded))
         more = {
             line.strip()
             for line in _REMINDS.findall(exchange.reply)

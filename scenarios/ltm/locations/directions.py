@@ -197,8 +197,8 @@ _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
 _OR = re.compile(r"[\s,]*(?:/|\bor\b)\s*(?:(?:maybe|perhaps|possibly|about|roughly)\s+)?(?:to\s+)?(?:the\s+)?", re.IGNORECASE)
-ROUNDED = 0.25
-"""The most by which a distance in another unit may differ."""
+ROUNDED = 0.15
+"""The most by which the same distance differs in another unit: 3 km are about 2 miles."""
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
 
