@@ -153,10 +153,10 @@ class Reading:
 
         This is for answers that are more than words, such as dates, measures and jokes.
         """
-        found = find(self._drop(_wonders))
+        found = find(self._drop(_leaves_open))
         if len(found) < 2:
             return found
-        left = map(find, (self.find_correction(), self._drop(_wonders, _denies)))
+        left = map(find, (self.find_correction(), self._drop(_leaves_open, _denies)))
         return next((fewer for fewer in left if 0 < len(fewer) < len(found)), found)
 
     def _drop(self, *starts: Callable[[Clause, Clause], bool]) -> str:
@@ -243,7 +243,7 @@ class Reading:
 _NOTHING: Final = Clause("", "", "", "", LINE, 0)
 
 
-def _wonders(before: Clause, clause: Clause) -> bool:
+def _leaves_open(before: Clause, clause: Clause) -> bool:
     """Return whether a clause says that its answer is not known: "I don't know whether it is red"."""
     head, whether, _ = clause.text.partition(" whether ")
     unsure = head if whether else before.text if clause.gap.strip() == "if" else ""
