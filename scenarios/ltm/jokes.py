@@ -84,9 +84,7 @@ class Jokes(Scenario):
         answer = record.answer
         jokes = [str(joke) for joke in facts["jokes"]]
         others = [joke for joke in load_words("jokes") if not any(_alike(joke, told) for told in jokes)]
-        retold = retold_jokes(answer.reply, jokes, others, answer.text)
-        if len(retold) > 1:
-            retold = retold_jokes(Reading(answer.reply).find_correction(), jokes, others, answer.text) or retold
+        retold = Reading(answer.reply).settle(lambda text: retold_jokes(text, jokes, others, answer.text))
         listed = " and ".join(f'"{joke}"' for joke in retold[:3]) or "none of the jokes"
         more = f" and {len(retold) - 3} more" if len(retold) > 3 else ""
         expected = jokes[facts["asked"]]

@@ -153,7 +153,7 @@ class Unit(Habit):
         return f"{measure['things'][values['thing']] / measure['units'][choice]:,.0f} {choice}."
 
     def find_choices(self, reply: str, values: Values) -> list[str]:
-        return _units(reply, self.choices(values))
+        return Reading(reply).settle(lambda text: _units(text, self.choices(values)))
 
 
 @final
@@ -185,9 +185,9 @@ class Written(Habit):
         return _format_date(_feast(values), choice)
 
     def find_choices(self, reply: str, values: Values) -> list[str]:
-        reply = _drop_labels(reply)
-        found = {pattern: match for pattern, form in _forms(_feast(values)).items() if (match := form.search(reply))}
-        return _drop_explanation(reply, found) if len(found) == 2 else list(found)
+        reply, day = _drop_labels(reply), _feast(values)
+        settled = Reading(reply).settle(lambda text: list(_find_dates(text, day)))
+        return _drop_explanation(reply, _find_dates(reply, day)) if len(settled) == 2 else settled
 
 
 @final
@@ -213,10 +213,8 @@ class Title(Habit):
 
     def find_choices(self, reply: str, values: Values) -> list[str]:
         short = {spelling: title for title, spelling in load_words("habits")["short"].items()}
-        found = readings.Values(self.choices(values), short, forms=False).find(plain(reply))
-        ends = [(each.value, each.end) for each in found]  # of "Right Reverend Bishop", only the last title counts
-        begins = {each.start for each in found}
-        return list(dict.fromkeys(value for value, end in ends if end + 1 not in begins))
+        titles = readings.Values(self.choices(values), short, forms=False)
+        return Reading(reply).settle(lambda text: _titles(text, titles))
 
 
 @final
@@ -342,6 +340,16 @@ def _find_choices(reply: str, options: Mapping[str, Sequence[str]], whose: Seque
     return left if len(left) == 1 else settled
 
 
+# Titles.
+
+
+def _titles(reply: str, titles: readings.Values) -> list[str]:
+    """Return the titles in a reply. Of "Right Reverend Bishop", only the last counts."""
+    found = titles.find(plain(reply))
+    begins = {each.start for each in found}
+    return list(dict.fromkeys(each.value for each in found if each.end + 1 not in begins))
+
+
 # Units.
 
 _PER_HOUR: Final = r"[ \u00a0]?[\u00b7\u22c5]?[ \u00a0]?h(?:\u207b\u00b9|\^?[-\u2212]1)"
@@ -404,6 +412,11 @@ _LABELLED: Final = re.compile(r"\b(?:day|month|year)\W{1,4}(\w{1,9})" + 2 * r"\W
 def _drop_labels(reply: str) -> str:
     """Return `reply` with the labels of date parts removed."""
     return _LABELLED.sub(lambda match: ("-" if "".join(match.groups()).isdecimal() else " ").join(match.groups()), reply)
+
+
+def _find_dates(reply: str, day: date) -> Mapping[str, re.Match[str]]:
+    """Return the formats in which a reply gives a day, each with its first match."""
+    return {pattern: match for pattern, form in _forms(day).items() if (match := form.search(reply))}
 
 
 _EXPLAINS: Final = re.compile(r"\(|=|\bi\.?e\b|\bthat is\b|\bmeaning\b", re.IGNORECASE)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
+from functools import partial
 from random import Random
 from statistics import fmean
 from typing import Any, ClassVar, Final, Literal, NamedTuple, final
@@ -24,6 +25,7 @@ from longspan.simulator.contract.stage import Stage
 from longspan.simulator.reading.matching import join_some
 from longspan.simulator.reading.replies.layout import flatten_layout
 from longspan.simulator.reading.replies.lexicon import LEXICON
+from longspan.simulator.reading.replies.reading import Reading
 from longspan.simulator.reading.replies.splitting import SENTENCE_END
 from longspan.simulator.reading.replies.values import Values, correct_typos
 
@@ -298,8 +300,10 @@ class _Read(NamedTuple):
 
     @classmethod
     def of(cls, exchange: Exchange, things: tuple[str, ...]) -> _Read:
-        named = _find_things(exchange.reply, things)
-        recalled = find_reminded(exchange.reply, things) if named else named
+        named = recalled = _find_things(exchange.reply, things)
+        if named:
+            said = Reading(exchange.reply)
+            named, recalled = (said.settle(partial(find, things=things)) for find in (_find_things, find_reminded))
         more = {
             line.strip()
             for line in _REMINDS.findall(exchange.reply)

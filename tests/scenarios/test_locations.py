@@ -172,7 +172,7 @@ def test_places_are_told_apart_and_name_no_direction() -> None:
         ("From the Chapel to the Museum, Theatre, Harbour Office, Observatory and Aquarium.", 0, "gives no directions"),
         ("Head east, then south, then west, then south, then east.", 0, "gives no directions"),
         ("Head east to the Museum, then 3 km south, 2 km west, 1 km south, 3 km east.", 0, "no distance for the leg east to the Museum"),
-        ("3 or 4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 0, "more than one distance for the leg east"),
+        ("3 or 4 km east, 3 km south, 2 km west, 1 km south, 3 km east", 0, "more than one distance or direction for the leg east"),
         ("Turn left and go 4 km, turn right and go 3 km.", 0, "turns before it says which way to face"),
         (
             "4 km east, 3 km south, 2 km west, 1 km south, 3 km east. Alternatively, take 4 km east, then 3 km south to the Aquarium.",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
+from math import isclose
 from operator import itemgetter
 from typing import NamedTuple, final
 
@@ -39,8 +40,8 @@ class Leg:
     """A stretch of the route as described in the reply.
 
     `bearing`: degrees clockwise from north or, if `turn`, from the direction of travel. `distance`: in the question's unit; None if the
-    text gives none or (`unclear`) several. `begin`, `end`: position in the text. `origin`, `place`: where the leg begins and ends, if
-    named.
+    text gives none, or (`unclear`) several of either. `begin`, `end`: position in the text. `origin`, `place`: where the leg begins and
+    ends, if named.
     """
 
     bearing: float
@@ -95,6 +96,8 @@ class _Token(NamedTuple):
     value: float | None = None
     """A distance (None: unclear), degrees, or a list item's number."""
     place: str = ""
+    unclear: bool = False
+    """Whether the text gives another distance or direction in its place ("north or east")."""
 
 
 def _cues(phrases: str) -> str:
@@ -179,6 +182,9 @@ _ADJACENT = re.compile(
 _MEASURES = ("distance", "direction")
 _ONWARD = re.compile(r"(?: direction)?[ ,]{0,3}(?:and |then ){0,2}", re.IGNORECASE)
 _CONVERTED = re.compile(r"\s*(?:[(/=]|or)\s*(?:about |approx(?:imately|\.)? |roughly )?", re.IGNORECASE)
+_OR = re.compile(r"[\s,]*(?:/|\bor\b)\s*(?:(?:maybe|perhaps|possibly|about|roughly)\s+)?(?:to\s+)?(?:the\s+)?", re.IGNORECASE)
+ROUNDED = 0.15
+"""The most by which the same distance differs in another unit: 3 km are about 2 miles."""
 _TOTAL = re.compile(r"\b(?:total|altogether|in all|sum|overall|entire|whole)\b", re.IGNORECASE)
 _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IGNORECASE)
 
@@ -186,7 +192,8 @@ _IN_TOTAL = re.compile(r"[^\S\n]*(?:in (?:total|all)|altogether|total)\b", re.IG
 @cache
 def _amending_pattern() -> re.Pattern[str]:
     """Return a pattern of the phrases that correct a step on the same line."""
-    return re.compile(rf"(?:\(|[\u2013\u2014,;.\u2026-]|(?<=\) ))\s?(?:{correction_cues()}|it should (?:be|read|say))\b", re.IGNORECASE)
+    cues = rf"{correction_cues()}|(?P<doubts>or (?:was|is) (?:it|that))|it should (?:be|read|say)"
+    return re.compile(rf"(?:\(|[\u2013\u2014,;.!\u2026-]|(?<=\) ))\s?(?:{cues})\b", re.IGNORECASE)
 
 
 @cache
@@ -262,7 +269,7 @@ def _amend_steps(text: str, tokens: Sequence[_Token]) -> list[_Token]:
         if not was or (not cue[0].startswith("(") and len(pairs) < len(new) and (len(pairs), same) != (2, 1)):
             continue
         for old, at in pairs:
-            kept[old] = kept[old]._replace(value=tokens[at].value)
+            kept[old] = kept[old]._replace(unclear=True) if cue["doubts"] else kept[old]._replace(value=tokens[at].value)
         last = end if cue[0].startswith("(") else max([at + 1 for _, at in pairs], default=first)
         for at in range(first, last):
             kept[at] = kept[at]._replace(kind=kept[at].kind if kept[at].kind == "place" else "")
@@ -353,10 +360,16 @@ def _adjacent(text: str, tokens: list[_Token], k: int) -> bool:
 
 
 def _without_conversions(text: str, tokens: list[_Token]) -> list[_Token]:
-    """Return the tokens without distances that only repeat the previous one in another unit: "4 km (2.5 miles)"."""
+    """Return the tokens without distances that only repeat the previous one in another unit: "4 km (2.5 miles)".
+
+    Two that differ leave the leg unclear: "4 km or 2 km", "north or east".
+    """
     kept: list[_Token] = []
     for token in tokens:
-        if kept and token.kind == kept[-1].kind == "distance" and _CONVERTED.fullmatch(text[kept[-1].end : token.begin]):
+        if kept and token.kind == kept[-1].kind in _MEASURES and _OR.fullmatch(text[kept[-1].end : token.begin]):
+            same = token.value is not None and kept[-1].value is not None and isclose(token.value, kept[-1].value, rel_tol=ROUNDED)
+            kept[-1] = kept[-1]._replace(end=token.end, unclear=not same)
+        elif kept and token.kind == kept[-1].kind == "distance" and _CONVERTED.fullmatch(text[kept[-1].end : token.begin]):
             kept[-1] = kept[-1]._replace(end=token.end)
         else:
             kept.append(token)
@@ -419,8 +432,9 @@ def _pair_tokens(text: str, tokens: list[_Token]) -> list[Leg]:
         if way is None or (len(group) == 1 and way.kind == "turn" and not way.value):  # "continue" alone says nothing
             continue
         measure = next((token for token in group if token.kind == "distance"), None)
-        leg = Leg(way.value or 0.0, measure.value if measure else None, group[0].begin, group[-1].end, turn=way.kind == "turn")
-        leg.unclear = measure is not None and measure.value is None
+        unclear = any(token.unclear for token in group) or (measure is not None and measure.value is None)
+        distance = measure.value if measure and not unclear else None
+        leg = Leg(way.value or 0.0, distance, group[0].begin, group[-1].end, turn=way.kind == "turn", unclear=unclear)
         legs.append(leg)
     return legs[::-1]
 

@@ -216,7 +216,7 @@ class _Walk:
         """Follow a leg without a distance, which is possible if it leads to a place that the route has visited."""
         route = self.route
         if leg.unclear:
-            route.problem = route.problem or f"gives more than one distance for the leg {name_bearing(bearing)}"
+            route.problem = route.problem or f"gives more than one distance or direction for the leg {name_bearing(bearing)}"
         elif leg.place is not None and leg.place in route.at:
             there = route.points[route.at[leg.place]]
             length = math.dist(there, route.end)

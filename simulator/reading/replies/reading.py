@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeVar, final
 
 from longspan.simulator.base.words import plain
 from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.reading.replies.layout import PRIME, flatten_layout, own_turn
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.mentions import Mention, find_mentions, is_correction
-from longspan.simulator.reading.replies.splitting import SENTENCE, Clause, split_clauses
+from longspan.simulator.reading.replies.splitting import LINE, SENTENCE, Clause, split_clauses
 from longspan.simulator.reading.replies.subjects import YOU, Whole, find_subjects, user_names
 from longspan.simulator.reading.replies.values import Findable, Values, correct_typos
 from longspan.simulator.reading.replies.weighing import weigh_mentions
@@ -39,6 +39,9 @@ QUOTED: Final = 80
 """The most characters of a clause that the reason of a grade quotes."""
 
 
+_Found = TypeVar("_Found", bound=Collection[str])
+
+
 @final
 class SettledValues(NamedTuple):
     """The values that a reply settles on, in the order of the possible values, and the clauses that state them."""
@@ -53,6 +56,7 @@ class Reading:
 
     def __init__(self, text: str) -> None:
         self.text = readable_part(text)
+        self._whole = text
         self.clauses: Sequence[Clause] = parse_reply(self.text)
 
     def mentions(self, values: Findable) -> Sequence[Mention]:
@@ -144,6 +148,29 @@ class Reading:
                 found.append(clause.text)
         return found
 
+    def settle(self, find: Callable[[str], _Found]) -> _Found:
+        """Return what `find` finds in the reply, without what the reply does not know, takes back or denies.
+
+        This is for answers that are more than words, such as dates, measures and jokes.
+        """
+        found = find(self._drop(_leaves_open))
+        if len(found) < 2:
+            return found
+        left = map(find, (self.find_correction(), self._drop(_leaves_open, _denies)))
+        return next((fewer for fewer in left if 0 < len(fewer) < len(found)), found)
+
+    def _drop(self, *starts: Callable[[Clause, Clause], bool]) -> str:
+        """Return the reply without the text from a clause that one of `starts` matches, given the clause before it, to its sentence's
+        end or a "but"."""
+        kept: list[str] = []
+        drops = False
+        for before, clause in pairwise([_NOTHING, *self.clauses]):
+            drops = drops and clause.part < SENTENCE and clause.gap.strip() != "but"
+            drops = drops or any(start(before, clause) for start in starts)
+            if not drops:
+                kept.append(f" {clause.gap} {clause.raw}" if clause.gap.strip().isalpha() else f"{clause.gap} {clause.raw}")
+        return self._whole if len(kept) == len(self.clauses) else "".join(kept)
+
     def find_correction(self) -> str:
         """Return the text from the reply's last correction of itself on, or "" if there is none."""
         at = max((at for at, clause in enumerate(self.clauses) if is_correction(clause)), default=None)
@@ -211,6 +238,24 @@ class Reading:
         named = {mention.value for mention in final}
         quotes = dict.fromkeys(self.clauses[mention.clause].raw for mention in final)
         return SettledValues([value for value in values.values if value in named], list(quotes))
+
+
+_NOTHING: Final = Clause("", "", "", "", LINE, 0)
+
+
+def _leaves_open(before: Clause, clause: Clause) -> bool:
+    """Return whether a clause says that its answer is not known: "I don't know whether it is red"."""
+    head, whether, _ = clause.text.partition(" whether ")
+    unsure = head if whether else before.text if clause.gap.strip() == "if" else ""
+    return bool(unsure) and LEXICON.has("denied", unsure)
+
+
+def _denies(before: Clause, clause: Clause) -> bool:
+    """Return whether a clause only denies something: "red, not blue"."""
+    return bool(_DENIES.match(clause.text))
+
+
+_DENIES: Final = re.compile(r"(?:not|rather than|instead of|other than|anything but)\b")
 
 
 @lru_cache(maxsize=64)

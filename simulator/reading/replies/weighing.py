@@ -135,8 +135,11 @@ def _drops(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Ment
 
 
 def _decides(clauses: Sequence[Clause], found: Sequence[Mention]) -> Sequence[Mention]:
-    """Deny the other values if the reply repeats one of them, alone, at its end."""
-    last = found[-1]
+    """Deny the other values if the reply repeats one of them, alone or with a denial of others, at its end: "red, not blue"."""
+    end = clauses[found[-1].clause].sentence
+    last = next(
+        (mention for mention in reversed(found) if mention.how < Stance.DENIED or clauses[mention.clause].sentence < end), found[-1]
+    )
     among = {mention.value for mention in found if mention.run == last.run}
     again = any(mention.value == last.value and mention.run != last.run for mention in found)
     if not again or len(among) > 1 or last.how > Stance.REPORTED or not _states(clauses[last.clause]):
