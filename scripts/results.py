@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "results"
-PAGES: Final = (ROOT / "docs" / "reference" / "validity.md", ROOT / "docs" / "reference" / "results.md")
+PAGES: Final = (ROOT / "docs" / "reference" / "validity.md",)
 PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 
 TABLE: Final = re.compile(r"<!-- results: (?P<names>[\w -]+) -->\n.*?<!-- end of results -->", re.DOTALL)
