@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 import yaml
 
 from longspan.simulator.base.files.packed import pack_journal
+from longspan.simulator.filler.draws import join_words
 from longspan.simulator.journal.run_folder import RESULT, RunFolder
 from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.journal.turns_shown import turns_of
@@ -47,6 +48,7 @@ PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 TABLE: Final = re.compile(r"<!-- results: (?P<names>[\w -]+) -->\n.*?<!-- end of results -->", re.DOTALL)
 HOUR: Final = 3600
 SHARES: Final = ("share", "far")
+WHATS: Final = {"reach": "reach", "drop": "drop", "far": "recall beyond it", "share": "share"}
 WORDS: Final = {"tokens": "{:,.0f} tokens", "hours": "{:.0f} hours", "share": "{:.0%}"}
 
 
@@ -311,13 +313,17 @@ def make_table(sweeps: Sequence[str]) -> str:
     of_reach = any(run.result.reach for row in rows for run in row.runs)
     heads = HEADS + SCORES if of_reach else [HEADS[0], *SCORES]
     lines = [heads, ["---"] * len(heads), *([*row.cells, *row.score] if of_reach else [row.name, *row.score] for row in rows)]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
     checks = [check for row in rows for check in row.checks]
     reported = [check for check in checks if check.extent is not None]
-    text = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-    if reported:
-        text += f"\nOf {len(reported)} intervals, {sum(check.contains for check in reported)} contain the truth"
-        text += f"; {len(checks) - len(reported)} were not reported.\n"
-    return text
+    if not reported:
+        return text
+    named = {check.what: [each for each in reported if each.what == check.what] for check in reported}
+    parts = join_words([f"{sum(each.contains for each in those)} of {len(those)} for the {WHATS[what]}" for what, those in named.items()])
+    contained = sum(check.contains for check in reported)
+    return (
+        f"{text}\nOf {len(reported)} intervals, {contained} contain the truth: {parts}. {len(checks) - len(reported)} were not reported.\n"
+    )
 
 
 TICKS: Final = (50, 100, 200, 500, 1000, 2000)
