@@ -31,7 +31,7 @@ from longspan.simulator.pages.report.figures import INK, render_figure
 from longspan.simulator.pages.report.styles import COLOURS
 from longspan.simulator.results.graded_runs import GradedRun, load_runs
 from longspan.simulator.results.measures.reach import place_rungs, pool_reach
-from longspan.simulator.results.reach_result import Extent, ReachResult, Stage
+from longspan.simulator.results.reach_result import Extent, Kind, ReachResult, Stage
 from longspan.simulator.running.scoring import RunScorer
 from longspan.simulator.subject.prompt_log import read_prompts
 from longspan.simulator.suite.agent_spec import AgentSpec
@@ -48,6 +48,9 @@ PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 TABLE: Final = re.compile(r"<!-- results: (?P<names>[\w -]+) -->\n.*?<!-- end of results -->", re.DOTALL)
 HOUR: Final = 3600
 SHARES: Final = ("share", "far")
+LIMITS: Final[Mapping[Kind, str]] = {"token window": "tokens", "time window": "hours", "message window": "messages", "decay": ""}
+"""The unit of each kind of limit."""
+
 WHATS: Final = {"reach": "reach", "drop": "drop", "far": "recall beyond it", "share": "share"}
 WORDS: Final = {"tokens": "{:,.0f} tokens", "hours": "{:.0f} hours", "share": "{:.0%}"}
 
@@ -232,11 +235,12 @@ def regrade(runs: Iterable[GradedRun]) -> list[str]:
 
 @final
 class Row(NamedTuple):
-    """The runs of one agent at one span, with what is known about its memory, and the intervals of each run."""
+    """The runs of one agent at one span, with what is known about its memory, the intervals that were reported, and the kinds of limit."""
 
     runs: Sequence[GradedRun]
     truths: Sequence[Truth]
     checks: Sequence[Check]
+    kinds: Sequence[Kind]
 
     @classmethod
     def of(cls, runs: Sequence[GradedRun]) -> Row:
@@ -244,8 +248,14 @@ class Row(NamedTuple):
         truths = find_truths(runs)
         shares = any(truth.unit == "share" for truth in truths)
         losing = [run for run in runs if shares or any(each.found is False for each in place_rungs(run.result.tests))]
-        each = [check for run in losing for check in compare(run.result.reach, truths)]
-        return cls(runs, truths, each + list(compare(pool_reach(runs), truths)) * (len(runs) > 1))
+        reports = [run.result.reach for run in losing] + [pool_reach(runs)] * (len(runs) > 1)
+        kinds = [stage.kind for stages in reports for stage in stages if truths and stage.stage != "stored" and stage.kind in LIMITS]
+        return cls(runs, truths, [check for stages in reports for check in compare(stages, truths)], kinds)
+
+    @property
+    def right(self) -> int:
+        """The number of kinds that are right. A memory that drops a share has no limit."""
+        return sum(LIMITS[kind] == truth.unit for kind in self.kinds for truth in self.truths)
 
     @property
     def name(self) -> str:
@@ -320,10 +330,9 @@ def make_table(sweeps: Sequence[str]) -> str:
         return text
     named = {check.what: [each for each in reported if each.what == check.what] for check in reported}
     parts = join_words([f"{sum(each.contains for each in those)} of {len(those)} for the {WHATS[what]}" for what, those in named.items()])
-    contained = sum(check.contains for check in reported)
-    return (
-        f"{text}\nOf {len(reported)} intervals, {contained} contain the truth: {parts}. {len(checks) - len(reported)} were not reported.\n"
-    )
+    contained, kinds = sum(check.contains for check in reported), sum(len(row.kinds) for row in rows)
+    text += f"\nOf {len(reported)} intervals, {contained} contain the truth: {parts}. {len(checks) - len(reported)} were not reported. "
+    return f"{text}Of {kinds} kinds of limit that were named, {sum(row.right for row in rows)} are right.\n"
 
 
 TICKS: Final = (50, 100, 200, 500, 1000, 2000)
