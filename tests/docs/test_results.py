@@ -11,6 +11,7 @@ from scripts.results import RESULTS, Check, Statement, compare, find_differences
 import longspan
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.results.measures.reach import pool_reach
 from longspan.simulator.results.reach_result import Extent
 
 
@@ -56,3 +57,12 @@ def test_a_memory_that_loses_nothing_has_no_truth_to_compare(tmp_path: Path) -> 
     (truth,) = find_truths(part)
     assert 100 < truth.value < 500
     assert {check.what for check in compare(part[0].result.reach, [truth])} == {"reach", "drop", "far"}
+
+
+def test_a_limit_in_time_is_reported_in_time_although_the_model_misses_some_facts_before_it() -> None:
+    runs = [run for run in load_runs([RESULTS / "losses"])[0] if "hours=24" in run.manifest.agent]
+    (found,) = pool_reach(runs)
+    assert found.unit == "seconds"
+    assert found.kinds["decay"] > found.kinds["time window"], "it looks more gradual than it is"
+    assert found.reach is not None
+    assert Check("answered", "reach", found.reach.seconds, 24 * 3600).contains

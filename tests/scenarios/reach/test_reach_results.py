@@ -430,21 +430,6 @@ def test_times_that_are_not_known_are_left_out() -> None:
     assert found.kinds["time window"] == 0
 
 
-def test_a_gradual_fall_with_time_is_reported_in_time() -> None:
-    """A real model around a memory that forgets after a day missed two facts that it had, one after 9 and one after 17 hours."""
-    missed, tokens = (9.07, 17.43), (1, 3, 12, 20, 403, 408, 61, 40, 130, 55, 71, 118, 23, 100, 167, 678, 738, 1076, 487)
-    kept = (0.01, 0.01, 0.02, 0.02, 0.02, 0.02, 0.03, 0.03, 0.07, 2.04, 2.06, 4.08, 9.02, 9.07, 9.09, 11.18, 11.22, 17.43, 18.07)
-    lost = {24.07: 146, 24.12: 219, 72.05: 463, 72.07: 100, 72.15: 652, 74.09: 528, 98.4: 1117, 120.11: 237, 168.12: 253, 221.39: 1104}
-    asked = [(hours, far, float(hours not in missed)) for hours, far in zip(kept, tokens, strict=True)]
-    asked += [(hours, far, 0.0) for hours, far in lost.items()]
-    fit = fit_reach(
-        [ScoredQuestion(far, far / 15, hours * 3600, hours // 24, 0, n, "", score) for n, (hours, far, score) in enumerate(asked)]
-    )
-    assert fit is not None
-    assert fit.unit == "seconds"
-    assert fit.reach["seconds"].low < 24 * 3600 < fit.reach["seconds"].high
-
-
 def test_questions_that_are_all_equally_far_have_a_share_and_no_drop() -> None:
     found = fit_reach([ScoredQuestion(100, 4, 60, 0, place, place + 2, "dog", float(place % 2)) for place in range(40)])
     assert found is not None
