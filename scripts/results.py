@@ -1,104 +1,185 @@
-"""Real local models with different memories: the sweep that plays the suites, and the tables of docs/reference/results.md.
+"""The runs in results/: adds finished ones, grades all again, and writes the tables and the figure that rest on them.
 
-    python -m scripts.results sweep --model SmolLM2-135M=local --locomo locomo10.json >results.yaml
-    longspan sweep results.yaml --jobs 8
-    python -m scripts.results tables runs/results
+    python -m scripts.results                          # fails if a page or the figure differs from the runs
+    python -m scripts.results --write
+    python -m scripts.results --add FOLDER/windows     # copies a sweep's finished runs
 
-Finished runs are kept, so the first two commands can be repeated after an interruption, or with another model.
+results/NAME.yaml is a sweep, and results/NAME has its runs, without what longspan can write again.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import fsum
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Final, NamedTuple
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import yaml
 
-from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.results.result import Result, read_result
+from longspan.simulator.base.files.packed import pack_journal
+from longspan.simulator.filler.draws import join_words
+from longspan.simulator.journal.run_folder import RESULT, RunFolder
+from longspan.simulator.journal.transcript import PlayedTurn
+from longspan.simulator.journal.turns_shown import turns_of
+from longspan.simulator.pages.report.figures import INK, render_figure
+from longspan.simulator.pages.report.styles import COLOURS
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
+from longspan.simulator.results.measures.reach import place_rungs, pool_reach
+from longspan.simulator.results.reach_result import Extent, Kind, ReachResult, Stage
+from longspan.simulator.running.scoring import RunScorer
+from longspan.simulator.subject.prompt_log import read_prompts
 from longspan.simulator.suite.agent_spec import AgentSpec
 
-SEEDS: Final = [0, 1, 2]
-AGENTS: Final = {
-    "the model alone": "{model}?{options}",
-    "full": "memory/full?answerer={model}&{answerer}",
-    "recent": "memory/recent?tokens=1k&answerer={model}&{answerer}",
-    "BM25": "memory/bm25?answerer={model}&k=10&{answerer}",
-    "MiniLM": "memory/chroma?embedder=local&answerer={model}&k=10&{answerer}",
-    "BM25 and MiniLM": "memory/python:hybrid_memory:Hybrid?answerer={model}&k=10&{answerer}",
-    "`ltm`": "ltm/{model}?embedder=local&context=4k&{options}",
-}
-"""The agents of the tables. All memories have the same answerer and retrieve the same number of memories."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-PARTS: Final[dict[str, dict[str, Any]]] = {
-    "`ltm` at 2k, woven": {"suites": ["ltm"], "spans": ["2k"]},
-    "`memory` at 2k": {"suites": ["memory"], "spans": ["2k"]},
-    "LoCoMo": {"suites": ["locomo"], "tests": 3, "set": ["locomo.questions=50"]},
-    "`ltm` at 2k, isolated": {"suites": ["ltm"], "spans": ["2k"], "isolated": True},
-    "`ltm` at 8k, woven": {"suites": ["ltm"], "spans": ["8k"]},
-    "`ltm` at 8k, isolated": {"suites": ["ltm"], "spans": ["8k"], "isolated": True},
-}
-"""The parts of the tables. The most informative come first, so that an interrupted sweep has those."""
+ROOT: Final = Path(__file__).parents[1]
+RESULTS: Final = ROOT / "results"
+PAGES: Final = (ROOT / "docs" / "reference" / "validity.md",)
+PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 
-LONG: Final = {"suites": ["ltm"], "spans": ["32k"], "seeds": [0]}
-"""Played once, by the first model with the first memory that searches, because a longer span takes hours on a CPU."""
+TABLE: Final = re.compile(r"<!-- results: (?P<names>[\w -]+) -->\n.*?<!-- end of results -->", re.DOTALL)
+HOUR: Final = 3600
+SHARES: Final = ("share", "far")
+LIMITS: Final[Mapping[Kind, str]] = {"token window": "tokens", "time window": "hours", "message window": "messages", "decay": ""}
+"""The unit of each kind of limit."""
+
+WHATS: Final = {"reach": "reach", "drop": "drop", "far": "recall beyond it", "share": "share"}
+WORDS: Final = {"tokens": "{:,.0f} tokens", "hours": "{:.0f} hours", "share": "{:.0%}"}
 
 
-class Key(NamedTuple):
-    """A cell of the tables."""
-
-    part: str
-    agent: str
-    model: str
+# ---- the truth
 
 
-def spec(agent: str, model: str, options: Mapping[str, str]) -> str:
-    """Return an agent's spec with a model and the model's options."""
-    own = "&".join(f"{name}={value}" for name, value in options.items())
-    answerer = "&".join(f"answerer.{name}={value}" for name, value in options.items())
-    return AGENTS[agent].format(model=model, options=own, answerer=answerer).rstrip("?&")
+@final
+class Truth(NamedTuple):
+    """What a memory kept: a distance in `tokens` or `hours`, or a `share` of the facts.
+
+    For a window, `low` and `high` are the ends of the range in which it varies (see `find_window`).
+    """
+
+    unit: str
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        text = WORDS[self.unit]
+        return text.format(self.value) + (f" ({self.low:,.0f} to {self.high:,.0f})" if self.low < self.high else "")
 
 
-def sweep(models: Mapping[str, str], options: Mapping[str, str], locomo: str | None) -> dict[str, Any]:
-    """Return the sweep of all parts, agents and models. Without LoCoMo's file, its suite is omitted, since made-up data is not LoCoMo."""
-    first, *_ = models.values()
-    runs: list[dict[str, Any]] = [{**LONG, "agents": [spec("BM25", first, options)]}]
-    for part, settings in PARTS.items():
-        if part == "LoCoMo" and locomo is None:
+@final
+class Check(NamedTuple):
+    """A reported interval and the truth. `extent` is None if nothing was reported."""
+
+    stage: Stage
+    what: str
+    extent: Extent | None
+    truth: float
+
+    @property
+    def contains(self) -> bool:
+        """Whether the interval contains the truth, with shares in whole percent, as reports print them.
+
+        Otherwise no interval would contain a share of exactly 0. A high end of None lies beyond the furthest question.
+        """
+        if self.extent is None:
+            return False
+        low, high = self.extent.low or 0.0, self.extent.high
+        if self.what in SHARES:
+            low, high = round(low, 2), round(high or 0.0, 2)
+        return low <= self.truth and (high is None or self.truth <= high)
+
+
+def find_truths(runs: Sequence[GradedRun]) -> list[Truth]:
+    """Return what a memory with known losses kept in some of its runs. Empty for a memory that lost nothing, or has no known losses."""
+    options = AgentSpec.parse(runs[0].manifest.agent).options
+    if "drop" in options:
+        kept = round(1 - float(options["drop"]), 2)
+        return [Truth("share", kept, kept, kept)]
+    facts = [each for run in runs for each in place_rungs(run.result.tests)]
+    if "hours" in options:
+        hours = float(options["hours"])
+        return [Truth("hours", hours, hours, hours)]
+    placed = [each for run in runs for each in place_statements(run)]
+    if all(each.kept for each in placed):
+        return []
+    return [find_window([Statement(each.tokens, bool(each.found)) for each in facts], placed)]
+
+
+@final
+class Statement(NamedTuple):
+    """A statement at the time of a later question: its distance in tokens, and whether it was in the question's prompt."""
+
+    distance: int
+    kept: bool
+
+
+def place_statements(run: GradedRun) -> Iterator[Statement]:
+    """Yield each statement before each question about a plain fact. Yield none for a memory without a window, which searches instead."""
+    turns = {turn.number: turn for turn in turns_of(run.folder, "main")}
+    numbers = {turn.message.turn_id: number for number, turn in turns.items()}
+    for placed in place_rungs(run.result.tests):
+        question = turns[placed.needle.question_turn]
+        trace = _trace(question)
+        if trace.get("read"):
+            return
+        since = trace.get("recent", {}).get("since")
+        oldest = question.number if since is None else numbers[since]
+        for number, turn in turns.items():
+            if turn.message.needle and number < question.number:
+                yield Statement(_distance(turn, question), number >= oldest)
+
+
+def find_window(facts: Sequence[Statement], placed: Sequence[Statement]) -> Truth:
+    """Return the distance that best separates the facts in the prompts of their questions from the others.
+
+    A window has no fixed length in tokens of the conversation, since dates and the model's template add to each message. `low` is the
+    nearest of all statements `placed` that was not in a prompt, and `high` the furthest that was.
+    """
+    edges = [fmean(pair) for pair in pairwise(sorted({each.distance for each in facts}))]
+    wrong = {edge: sum((each.distance < edge) is not each.kept for each in facts) for edge in edges}
+    edge = median(edge for edge in edges if wrong[edge] == min(wrong.values()))
+    lost, kept = ([each.distance for each in placed if each.kept is which] for which in (False, True))
+    return Truth("tokens", edge, min(edge, *lost), max(edge, *kept))
+
+
+def _trace(turn: PlayedTurn) -> Mapping[str, Any]:
+    return (turn.reply and turn.reply.trace) or {}
+
+
+def _distance(stated: PlayedTurn, question: PlayedTurn) -> int:
+    return question.message.start - stated.message.start - stated.message.tokens
+
+
+def compare(stages: Sequence[ReachResult], truths: Sequence[Truth]) -> Iterator[Check]:
+    """Yield the intervals that some truths are about.
+
+    A share is compared where nothing but the memory decides: not in answers, which the model may also get wrong.
+    """
+    for each in stages:
+        if each.stage == "stored" and not any(truth.unit == "share" for truth in truths):
             continue
-        data = {"data": [f"locomo={locomo}"], "seeds": [0]} if part == "LoCoMo" else {}
-        agents = [spec(agent, model, options) for model in models.values() for agent in AGENTS]
-        runs.append({**settings, **data, "agents": agents})
-    return {"seeds": SEEDS, "runs": runs}
+        for truth in truths:
+            if truth.unit == "share":
+                if each.stage != "answered":
+                    yield Check(each.stage, "share", each.share, truth.value)
+                continue
+            scale = HOUR if truth.unit == "hours" else 1
+            for what, found in (("reach", each.reach), ("drop", each.drop)):
+                extent = found and found.get("seconds" if truth.unit == "hours" else "tokens")
+                yield Check(each.stage, what, extent, truth.value * scale)
+            yield Check(each.stage, "far", each.far, 0.0)
 
 
-def played(folder: Path) -> Iterator[tuple[RunFolder, Result]]:
-    """Yield the finished runs of a folder with their results."""
-    for path in sorted(folder.glob("*/result.json")):
-        run = RunFolder(path.parent)
-        result = read_result(run)
-        if not result.interrupted:
-            yield run, result
-
-
-def key_of(run: RunFolder, models: Mapping[str, str], options: Mapping[str, str]) -> Key | None:
-    """Return a run's cell; None for a run of another sweep."""
-    manifest = run.manifest
-    mine = AgentSpec.parse(manifest.agent)
-    for part, settings in PARTS.items():
-        same_span = settings.get("spans", [f"{manifest.span // 1000}k"]) == [f"{manifest.span // 1000}k"]
-        if settings["suites"] == [manifest.suite.name] and same_span and settings.get("isolated", False) == manifest.isolated:
-            for agent in AGENTS:
-                for name, model in models.items():
-                    if AgentSpec.parse(spec(agent, model, options)) == mine:
-                        return Key(part, agent, name)
-    return None
+# ---- the runs
 
 
 def minutes(run: RunFolder) -> float:
@@ -107,66 +188,235 @@ def minutes(run: RunFolder) -> float:
     return fsum((event.measured or {}).get("latency_s", 0.0) for event in events) / 60
 
 
-def tables(folder: Path, models: Mapping[str, str], options: Mapping[str, str]) -> str:
-    """Return the tables in Markdown: for each part, agents in rows and the models' figures in columns."""
-    cells: defaultdict[Key, list[tuple[Result, float]]] = defaultdict(list)
-    for run, result in played(folder):
-        if (key := key_of(run, models, options)) is not None:
-            cells[key].append((result, minutes(run)))
-    return "\n\n".join(_part(part, cells, list(models)) for part in PARTS if any(key.part == part for key in cells))
+def add_runs(sweep: Path) -> Iterator[str]:
+    """Copy a sweep's finished runs to results/, unless they are there, and yield their names.
+
+    Raises ValueError if a prompt that was sent contradicts the run's traces.
+    """
+    for run in _load(sweep):
+        goal = RESULTS / sweep.name / run.name
+        if goal.exists() or run.result.interrupted:
+            continue
+        if run.manifest.keep_prompts:
+            check_prompts(run)
+        for id in run.manifest.conversations:
+            journal = run.folder.journal(id)
+            copy = goal / journal.relative_to(run.folder.path)
+            copy.parent.mkdir(parents=True)
+            shutil.copyfile(journal, copy)
+            pack_journal(copy)
+        for name in ("manifest.json", RESULT):
+            shutil.copyfile(run.folder.path / name, goal / name)
+        yield f"{sweep.name}/{run.name}"
 
 
-def _part(part: str, cells: Mapping[Key, Sequence[tuple[Result, float]]], models: Sequence[str]) -> str:
-    of_part = [result for key, each in cells.items() if key.part == part for result, _ in each]
-    maximum, chance = of_part[0].max_score, fmean(result.chance for result in of_part)
-    lines = [f"### {part}", "", f"Maximum score {maximum}; guessing scores {chance:.2f}.", ""]
-    heads = ["memory", *(f"{model}: {head}" for model in models for head in ("score", "runs", "found", "minutes"))]
-    lines += [_row(heads), _row(["---", *(["---:"] * (len(heads) - 1))])]
-    for agent in AGENTS:
-        row = [agent]
-        for model in models:
-            row += _figures(cells.get(Key(part, agent, model), []))
-        if any(row[1:]):
-            lines.append(_row(row))
-    return "\n".join(lines)
+def check_prompts(run: GradedRun) -> None:
+    """Raise ValueError if a fact was in the prompt of its question although the traces say that it was not, or the other way round."""
+    texts = {turn.number: turn.message.text for turn in turns_of(run.folder, "main")}
+    prompts = {prompt.turn: prompt.messages for prompt in read_prompts(run.folder.prompts("main")) if prompt.purpose == "reply"}
+    for placed in place_rungs(run.result.tests):
+        stated, question = placed.needle.needle_turn, placed.needle.question_turn
+        if any(texts[stated] in message.text for message in prompts[question]) is not placed.found:
+            raise ValueError(f"{run.folder.path}: turn {question}: the prompt and the trace disagree about turn {stated}")
 
 
-def _figures(played: Sequence[tuple[Result, float]]) -> list[str]:
-    if not played:
-        return ["", "", "", ""]
-    scores = [result.score_bounds[0] for result, _ in played]
-    spread = f" ({min(scores):.2f} to {max(scores):.2f})" if len(scores) > 1 else ""
-    found = [result.metrics["evidence_recall@10"] for result, _ in played if "evidence_recall@10" in result.metrics]
-    times = fmean(time for _, time in played)
-    return [f"{fmean(scores):.2f}{spread}", f"{len(scores)}", f"{fmean(found):.2f}" if found else "", f"{times:.1f}"]
+def _load(folder: Path) -> list[GradedRun]:
+    return sorted(load_runs([folder])[0], key=lambda run: (run.manifest.agent, run.manifest.seed)) if folder.exists() else []
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def regrade(runs: Iterable[GradedRun]) -> list[str]:
+    """Grade runs again, and return the names of those whose results differ."""
+    graded = [(run, RunScorer(run.folder).grade()) for run in runs]
+    return [run.name for run, again in graded if (again.tests, again.reach) != (run.result.tests, run.result.reach)]
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=VALUE")
-    return name, value
+# ---- the tables
 
 
-def main() -> None:
-    """Print the sweep, or the tables."""
+@final
+class Row(NamedTuple):
+    """The runs of one agent at one span, with what is known about its memory, the intervals that were reported, and the kinds of limit."""
+
+    runs: Sequence[GradedRun]
+    truths: Sequence[Truth]
+    checks: Sequence[Check]
+    kinds: Sequence[Kind]
+
+    @classmethod
+    def of(cls, runs: Sequence[GradedRun]) -> Row:
+        """Compare each run that lost a fact, and all together if there are several."""
+        truths = find_truths(runs)
+        shares = any(truth.unit == "share" for truth in truths)
+        losing = [run for run in runs if shares or any(each.found is False for each in place_rungs(run.result.tests))]
+        reports = [run.result.reach for run in losing] + [pool_reach(runs)] * (len(runs) > 1)
+        kinds = [stage.kind for stages in reports for stage in stages if truths and stage.stage != "stored" and stage.kind in LIMITS]
+        return cls(runs, truths, [check for stages in reports for check in compare(stages, truths)], kinds)
+
+    @property
+    def right(self) -> int:
+        """The number of kinds that are right. A memory that drops a share has no limit."""
+        return sum(LIMITS[kind] == truth.unit for kind in self.kinds for truth in self.truths)
+
+    @property
+    def name(self) -> str:
+        """The memory, or the window of the model alone."""
+        parsed = AgentSpec.parse(self.runs[0].manifest.agent)
+        options = parsed.options
+        if "drop" in options:
+            return f"drops {float(options['drop']):.0%} of the messages"
+        if "hours" in options:
+            return f"forgets after {options['hours']} hours"
+        if parsed.kind != "memory":
+            return f"prompts of up to {options['context']}" if options else f"`{parsed.kind}`"
+        size = f"?tokens={options['tokens']}" if "tokens" in options else ""
+        return f"`memory/{parsed.target}{size}`"
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells of the table about the reach."""
+        (pooled,) = pool_reach(self.runs)
+        contained = f"{sum(check.contains for check in self.checks)} of {sum(check.extent is not None for check in self.checks)}"
+        known = ", ".join(map(str, self.truths)) or "everything"
+        return [self.name, known, pooled.sentence, contained if self.checks else "–"]
+
+    @property
+    def score(self) -> list[str]:
+        """The mean score, what guessing scores, and the evidence found, the number of runs and the minutes of each."""
+        results = [run.result for run in self.runs]
+        scores = [result.score / result.max_score for result in results if result.score is not None]
+        guessed = fmean(result.chance / result.max_score for result in results)
+        found = [result.metrics[name] for result in results if (name := max(filter(RECALL.match, result.metrics), default=""))]
+        took = fmean(minutes(run.folder) for run in self.runs)
+        return [_mean(scores), f"{guessed:.0%}", _mean(found), f"{len(results)}", f"{took:.1f}"]
+
+
+def _mean(shares: Sequence[float]) -> str:
+    """Return the mean of some runs' shares, with the lowest and the highest."""
+    if not shares:
+        return "–"
+    low, high = (f"{end:.0%}" for end in (min(shares), max(shares)))
+    return f"{fmean(shares):.0%}" + (f" ({low} to {high})" if low != high else "")
+
+
+RECALL: Final = re.compile(r"evidence_recall@1")
+"""The metric with the evidence among the first 10 memories."""
+
+HEADS: Final = ["memory", "what it keeps", "report", "intervals"]
+SCORES: Final = ["score", "guessing", "found", "runs", "minutes"]
+
+
+def read_rows(sweeps: Iterable[str]) -> list[Row]:
+    """Return the rows of some sweeps, in the order of their agents."""
+    rows = []
+    for sweep in sweeps:
+        groups: dict[str, list[GradedRun]] = {}
+        for run in _load(RESULTS / sweep):
+            groups.setdefault(run.manifest.agent, []).append(run)
+        order = [str(agent) for agent in yaml.safe_load((RESULTS / f"{sweep}.yaml").read_text("utf-8"))["agents"]]
+        rows += [Row.of(groups[agent]) for agent in order if agent in groups]
+    return rows
+
+
+def make_table(sweeps: Sequence[str]) -> str:
+    """Return the table of some sweeps in Markdown, with the number of intervals that contain the truth below."""
+    rows = read_rows(sweeps)
+    of_reach = any(run.result.reach for row in rows for run in row.runs)
+    heads = HEADS + SCORES if of_reach else [HEADS[0], *SCORES]
+    lines = [heads, ["---"] * len(heads), *([*row.cells, *row.score] if of_reach else [row.name, *row.score] for row in rows)]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    checks = [check for row in rows for check in row.checks]
+    reported = [check for check in checks if check.extent is not None]
+    if not reported:
+        return text
+    named = {check.what: [each for each in reported if each.what == check.what] for check in reported}
+    parts = join_words([f"{sum(each.contains for each in those)} of {len(those)} for the {WHATS[what]}" for what, those in named.items()])
+    contained, kinds = sum(check.contains for check in reported), sum(len(row.kinds) for row in rows)
+    text += f"\nOf {len(reported)} intervals, {contained} contain the truth: {parts}. {len(checks) - len(reported)} were not reported. "
+    return f"{text}Of {kinds} kinds of limit that were named, {sum(row.right for row in rows)} are right.\n"
+
+
+TICKS: Final = (50, 100, 200, 500, 1000, 2000)
+
+LOOKS: Final[dict[Stage, tuple[str, str]]] = {"answered": (COLOURS[0], "o"), "found": (COLOURS[1], "s"), "stored": (COLOURS[2], "D")}
+"""The colour and the marker of each stage."""
+
+APART: Final = 0.03
+"""The distance between the intervals of one memory, as a share of the known value."""
+
+NEAREST: Final = 1.0
+"""A low end of 0 on a logarithmic axis."""
+
+
+def draw(rows: Sequence[Row], figure: Figure) -> None:
+    """Plot what each run reported against what its memory kept: distances in tokens, and shares of the facts."""
+    from matplotlib.lines import Line2D
+
+    figure.set_size_inches(8.5, 4)
+    distances, shares = figure.subplots(1, 2)
+    distances.set(xscale="log", yscale="log", xlim=(90, 1100), ylim=(40, 2500), xticks=TICKS[1:-1], yticks=TICKS)
+    for axis in (distances.xaxis, distances.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.set_minor_formatter(lambda value, _: "")
+    shares.set(xlim=(0, 1), ylim=(0, 1.02))
+    for axes, unit, what, label in ((distances, "tokens", "reach", "tokens back"), (shares, "share", "share", "share of the facts")):
+        axes.set(xlabel=f"known: {label}", ylabel=f"reported: {label}")
+        axes.axline((0.1, 0.1), (1, 1), color=INK, dashes=(4, 3), linewidth=0.8)
+        for row in rows:
+            for truth in row.truths:
+                if truth.unit == unit:
+                    _plot(axes, truth.value, [check for check in row.checks if check.what == what and check.extent is not None])
+    figure.subplots_adjust(bottom=0.22, wspace=0.28)
+    lines = [Line2D([], [], color=colour, marker=marker, linestyle="") for colour, marker in LOOKS.values()]
+    figure.legend(lines, [*LOOKS], loc="lower center", ncols=len(LOOKS))
+
+
+def _plot(axes: Axes, truth: float, checks: Sequence[Check]) -> None:
+    for number, check in enumerate(sorted(checks, key=lambda check: check.stage)):
+        colour, marker = LOOKS[check.stage]
+        extent = check.extent
+        if extent is not None and extent.value is not None:
+            at = truth * (1 + APART * (number - (len(checks) - 1) / 2))
+            top = extent.value if extent.high is None else extent.high
+            axes.plot([at, at], [extent.low or (NEAREST if check.what == "reach" else 0), top], color=colour, linewidth=1)
+            axes.plot([at], [extent.value], color=colour, marker=marker, markersize=4)
+
+
+def make_pages() -> dict[Path, bytes]:
+    """Return the pages with their tables, and the figure."""
+    pages = {page: page.read_text("utf-8") for page in PAGES}
+    sweeps = [name for text in pages.values() for found in TABLE.finditer(text) for name in found["names"].split()]
+    figure = render_figure(lambda drawn: draw(read_rows(sweeps), drawn), "svg")
+    made = {page: TABLE.sub(_fill, text).encode() for page, text in pages.items()}
+    return {**made, PICTURE: figure}
+
+
+def _fill(found: re.Match[str]) -> str:
+    names = found["names"]
+    return f"<!-- results: {names} -->\n\n{make_table(names.split())}\n<!-- end of results -->"
+
+
+def find_differences() -> list[str]:
+    """Return what differs from the runs in results/: results that are graded again, pages and the figure."""
+    wrong = [f"{name}: graded again, it differs" for sweep in sorted(RESULTS.glob("*/")) for name in regrade(_load(sweep))]
+    return wrong + [f"{path.relative_to(ROOT)}: differs from the runs" for path, made in make_pages().items() if path.read_bytes() != made]
+
+
+def main() -> int:
+    """Add runs, or grade all runs again and compare or write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["sweep", "tables"])
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/results"), help="the sweep's folder, for tables")
-    parser.add_argument("--model", type=_pair, action="append", required=True, help="NAME=SPEC: a model and its name in the tables")
-    parser.add_argument("--option", type=_pair, action="append", default=[], help="NAME=VALUE: an option of all models")
-    parser.add_argument("--locomo", help="locomo10.json; without it, LoCoMo is left out")
+    parser.add_argument("--write", action="store_true", help="write the pages and the figure")
+    parser.add_argument("--add", type=Path, metavar="FOLDER", help="a sweep's folder, whose finished runs are copied")
     given = parser.parse_args()
-    models, options = dict(given.model), dict(given.option)
-    if given.what == "sweep":
-        yaml.safe_dump(sweep(models, options, given.locomo), sys.stdout, sort_keys=False, width=200)
-    else:
-        print(tables(given.folder, models, options))
+    if given.add:
+        print("\n".join(add_runs(given.add)))
+        return 0
+    if given.write:
+        for path, content in make_pages().items():
+            path.write_bytes(content)
+    wrong = find_differences()
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,6 +21,7 @@ from typing import Final
 import trio
 from PIL import Image
 from playwright.sync_api import Browser, Error, Page
+from scripts import results
 from scripts.docs_outputs import files
 from scripts.memory_curves import PICTURE, measure, picture
 from tests.browser import chromium
@@ -237,6 +238,7 @@ PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
     "reach.svg": reach,
     PICTURE.name: lambda studio: picture(measure(studio.folder)),
+    results.PICTURE.name: lambda _: results.make_pages()[results.PICTURE],
     **{f"{made.__name__}.png": made for made in (report, memory, timeline, tests, compare, runs, live, side_by_side, annotate, arena)},
 }
 """What makes each picture, by its file."""

@@ -33,7 +33,7 @@ def node() -> Iterator[str]:
         server.kill()
 
 
-@pytest.mark.parametrize("folder", ["hybrid", "mcp-server", "node"])
+@pytest.mark.parametrize("folder", ["hybrid", "known", "mcp-server", "node"])
 def test_an_example_remembers_and_is_restored(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -41,6 +41,7 @@ def test_an_example_remembers_and_is_restored(
     monkeypatch.setattr("sys.path", list(sys.path))
     named = {
         "hybrid": "python:hybrid_memory:Hybrid?embedder=hash",
+        "known": "python:known_memory:Known?hours=1",
         "mcp-server": f"mcp:{sys.executable} server.py {{folder}}/memory.db",
     }
     kind = named.get(folder) or request.getfixturevalue("node")

@@ -179,9 +179,8 @@ def test_pages_name_no_option_that_there_is_not() -> None:
     known = {"--help"}.union(OF_OTHERS, options(ROOT_COMMAND), *map(options, COMMANDS.values()))
     of_others = {
         DOCS / "internals" / "performance.md",
-        DOCS / "reference" / "results.md",
         DOCS / "reference" / "stability.md",
-    }  # they name options of the benchmarks, of a script, and of earlier releases
+    }  # they name options of the benchmarks and of earlier releases
     pages = {ROOT / "README.md", *DOCS.rglob("*.md")} - of_others
     named = {(page.name, name) for page in pages for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", page.read_text("utf-8"))}
     assert len(named) > 100

@@ -1,4 +1,4 @@
-"""The tables of real models: the script's sweep can be played, and its tables have the figures of the runs."""
+"""The runs in results/: graded again, they give the same results, and the pages and the figure that rest on them."""
 
 from __future__ import annotations
 
@@ -6,39 +6,63 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scripts.results import AGENTS, PARTS, Key, key_of, spec, sweep, tables
-from tests.tiny_gguf import write_model
+from scripts.results import RESULTS, Check, Statement, compare, find_differences, find_truths, find_window, regrade
 
 import longspan
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.results.result import read_result
-from longspan.simulator.running.sweeps.sweep import plans_of, read_sweep
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_sweep_has_each_part_with_each_memory_and_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT / "examples" / "hybrid")
-    model = f"gguf/{write_model(tmp_path / 'tiny.gguf')}"
-    file = tmp_path / "results.yaml"
-    file.write_text(yaml.safe_dump(sweep({"tiny": model}, {"threads": "1"}, None)), "utf-8")
-    grids, contrasts = read_sweep(file)
-    assert contrasts is None
-    names = plans_of(grids[:2], tmp_path)
-    assert len(names) == 1 + len(AGENTS) * 3, "the long run, and the first part"
-    assert len(grids) == len(PARTS), "the long run, and the parts but LoCoMo, whose file was not named"
+from longspan.simulator.results.graded_runs import load_runs
+from longspan.simulator.results.measures.reach import pool_reach
+from longspan.simulator.results.reach_result import Extent
 
 
-def test_the_tables_have_the_figures_of_the_runs(tmp_path: Path) -> None:
-    words = {"words": "words"}  # a reader by words answers in a model's place
-    agents = [spec(agent, "words", {}) for agent in ("full", "BM25")]
-    played = longspan.run("ltm", span="2k", agent=agents, seeds=[0, 1], out=tmp_path, scenarios=["colours"], tests=1)
-    runs = [RunFolder(folder) for folder in played.folders]
-    assert key_of(runs[0], words, {}) == Key("`ltm` at 2k, woven", "full", "words")
-    page = tables(tmp_path, words, {})
-    for agent in ("full", "BM25"):
-        (row,) = [line for line in page.splitlines() if line.startswith(f"| {agent} |")]
-        scores = [read_result(run).score_bounds[0] for run in runs if run.manifest.agent == spec(agent, "words", {})]
-        assert f"{sum(scores) / 2:.2f} ({min(scores):.2f} to {max(scores):.2f})" in row
-    assert "| recent |" not in page
-    assert page.count("### ") == 1
+def test_the_runs_give_the_results_the_pages_and_the_figure() -> None:
+    assert find_differences() == []
+
+
+@pytest.mark.parametrize("sweep", sorted(path.name for path in RESULTS.iterdir() if path.is_dir()))
+def test_each_run_is_one_of_its_sweep(sweep: str) -> None:
+    grid = yaml.safe_load((RESULTS / f"{sweep}.yaml").read_text("utf-8"))
+    for run in load_runs([RESULTS / sweep])[0]:
+        assert run.manifest.agent in grid["agents"]
+        assert run.manifest.seed in grid["seeds"]
+        assert [run.manifest.suite.name] == grid["suites"]
+
+
+def test_a_changed_result_is_noticed() -> None:
+    (run, *_), _ = load_runs([RESULTS / "searched"])
+    changed = run.result.tests[0].model_copy(update={"items": []})
+    forged = type(run)(run.folder, run.manifest, run.result.model_copy(update={"tests": [changed]}))
+    assert regrade([run, forged]) == [run.name]
+
+
+def test_a_window_is_where_the_facts_in_the_prompts_end() -> None:
+    facts = [Statement(distance, distance < 300) for distance in range(10, 1000, 20)]
+    truth = find_window(facts, [*facts, Statement(250, kept=False), Statement(400, kept=True)])
+    assert (truth.value, truth.low, truth.high) == (300, 250, 400)
+    assert str(truth) == "300 tokens (250 to 400)"
+
+
+def test_an_interval_contains_what_lies_between_its_ends() -> None:
+    distance = Extent(value=300, low=200, high=None)
+    assert [Check("found", "reach", distance, truth).contains for truth in (199, 200, 9000)] == [False, True, True]
+    share = Extent(value=0.1, low=0.004, high=0.254)
+    assert [Check("found", "far", share, truth).contains for truth in (0.0, 0.25, 0.26)] == [True, True, False]
+    assert not Check("found", "reach", None, 300).contains
+
+
+def test_a_memory_that_loses_nothing_has_no_truth_to_compare(tmp_path: Path) -> None:
+    played = longspan.run("reach", span="2k", agent=["memory/recent?answerer=none", "memory/recent?answerer=none&tokens=256"], out=tmp_path)
+    whole, part = (load_runs([RunFolder(folder).path])[0] for folder in played.folders)
+    assert find_truths(whole) == []
+    (truth,) = find_truths(part)
+    assert 100 < truth.value < 500
+    assert {check.what for check in compare(part[0].result.reach, [truth])} == {"reach", "drop", "far"}
+
+
+def test_a_limit_in_time_is_reported_in_time_although_the_model_misses_some_facts_before_it() -> None:
+    runs = [run for run in load_runs([RESULTS / "losses"])[0] if "hours=24" in run.manifest.agent]
+    (found,) = pool_reach(runs)
+    assert found.unit == "seconds"
+    assert found.kinds["decay"] > found.kinds["time window"], "it looks more gradual than it is"
+    assert found.reach is not None
+    assert Check("answered", "reach", found.reach.seconds, 24 * 3600).contains

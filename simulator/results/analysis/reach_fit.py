@@ -58,7 +58,8 @@ LIKELY: Final = 0.8
 """The least probability that recall falls with distance in some unit, for a drop to be reported in any."""
 
 CLEARLY: Final = 3
-"""A time window is reported in nights if that is at least this many times as probable as a window in seconds."""
+"""A time window is reported in nights if that is at least this many times as probable as a window in seconds. Decay is reported in another
+unit than tokens under the same condition."""
 
 FEW: Final = 8
 """The fewest questions that a kind of limit is named for."""
@@ -188,7 +189,10 @@ def fit_reach(questions: Sequence[ScoredQuestion], guessed: float = 0.0) -> Reac
     unit = max(windows, key=windows.__getitem__)
     falls = (sum(windows.values()) + kinds["decay"]) / (1 - kinds["unclear"]) if fits else 0.0
     shown = bool(units) and falls >= LIKELY and units[unit].falls >= SHOWN
-    unit = unit if shown and windows[unit] > kinds["decay"] else "tokens"
+    if not shown:
+        unit = "tokens"
+    elif windows[unit] <= kinds["decay"]:
+        unit = _choose_decay_unit(units)
     own = units.get(unit)
     near, far = (own.near, own.far) if own else (share, share)
     alike = not shown and fits and own is not None and own.differs < FLAT and len(questions) >= FEW
@@ -206,6 +210,13 @@ def fit_reach(questions: Sequence[ScoredQuestion], guessed: float = 0.0) -> Reac
         drop={name: each.drop for name, each in units.items() if each.falls >= SHOWN} if shown else {},
         reach={name: each.reach for name, each in units.items() if each.has_reach} if claimed else {},
     )
+
+
+def _choose_decay_unit(units: Mapping[Unit, _UnitFit]) -> Unit:
+    """Return the unit of a gradual fall: tokens, unless another unit is clearly more probable."""
+    gradual: dict[Unit, float] = {unit: fit.gradual for unit, fit in units.items() if unit != "nights"}
+    unit = max(gradual, key=gradual.__getitem__)
+    return unit if gradual[unit] - gradual.get("tokens", -inf) > log(CLEARLY) else "tokens"
 
 
 def _name_kind(kinds: Mapping[Kind, float], flat: Kind, *, shown: bool, alike: bool) -> Kind:
