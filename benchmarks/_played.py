@@ -68,9 +68,12 @@ def measured(span: int, tests: int, agent: str) -> dict[str, float]:
         written = sum(path.stat().st_size for path in outcome.folder.rglob("*") if path.is_file())
         result = outcome.result
         assert isinstance(result, Result)  # noqa: S101
-        began = perf_counter(), process_time()
-        write_report(run, result)
-        report, report_cpu = perf_counter() - began[0], process_time() - began[1]
+        reports = []
+        for _ in range(3):
+            began = perf_counter(), process_time()
+            write_report(run, result)
+            reports.append((process_time() - began[1], perf_counter() - began[0]))
+        report_cpu, report = min(reports)  # a few tenths of a second, which other work on the machine can double
     passes = []
     for _ in range(3):
         start = process_time()

@@ -251,11 +251,11 @@ def _leaves_open(before: Clause, clause: Clause) -> bool:
 
 
 def _denies(before: Clause, clause: Clause) -> bool:
-    """Return whether a clause only denies something: "red, not blue"."""
+    """Return whether a clause only denies something: "red, not blue". "Not being able to find it" denies nothing."""
     return bool(_DENIES.match(clause.text))
 
 
-_DENIES: Final = re.compile(r"(?:not|rather than|instead of|other than|anything but)\b")
+_DENIES: Final = re.compile(r"(?:not(?! (?:\w+ing|to)\b)|rather than|instead of|other than|anything but)\b")
 
 
 @lru_cache(maxsize=64)
