@@ -161,10 +161,10 @@ def fit_reach(questions: Sequence[ScoredQuestion], guessed: float = 0.0) -> Reac
 
     Takes time proportional to the number of questions.
     """
+    if not questions:  # most runs: they need not import NumPy, for which memory may be too small
+        return None
     import numpy as np
 
-    if not questions:
-        return None
     score = np.array([each.score for each in questions], dtype=float)
     types = _group_by_type(questions)
     units = {
