@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from math import inf
 
 __all__ = ["NUMBERS", "NUMERAL", "ORDINALS", "SCALES", "SMALL", "normalise_text", "number", "plain", "read_numeral"]
 
@@ -88,10 +89,10 @@ def number(text: str) -> float | None:
     return None if value is None else float(value)
 
 
-def read_numeral(words: Sequence[str], at: int = 0) -> tuple[int | None, int]:
+def read_numeral(words: Sequence[str], at: int = 0, below: float = inf) -> tuple[int | None, int]:
     """Return the number spelled out from word `at` on, or None, and the index of the word after it.
 
-    Reads "four", "forty seven" and "four thousand and seven".
+    Reads "four", "forty seven" and "four thousand and seven". The number must be `below` a limit.
     """
     both = NUMBERS.get("-".join(words[at : at + 2])) if words[at + 1 : at + 2] else None
     value, end = (both, at + 2) if both is not None else (NUMBERS.get("".join(words[at : at + 1])), at + 1)
@@ -99,8 +100,10 @@ def read_numeral(words: Sequence[str], at: int = 0) -> tuple[int | None, int]:
         return None, at + 1
     for large, scale in SCALES.items():
         if words[end : end + 1] == [large] and value < 1000:
+            if scale >= below:  # so the depth of calls is the number of scales at most
+                return None, at + 1
             value, end = value * scale, end + 1
-            rest, after = read_numeral(words, end + (words[end : end + 1] == ["and"]))
-            if rest is not None and rest < scale:
+            rest, after = read_numeral(words, end + (words[end : end + 1] == ["and"]), scale)
+            if rest is not None:
                 value, end = value + rest, after
-    return value, end
+    return (value, end) if value < below else (None, at + 1)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
-from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, SENTENCE, Clause
+from longspan.simulator.reading.replies.splitting import COMMA, LINE, NONE, NOTHING, SENTENCE, Clause
 from longspan.simulator.reading.replies.values import Findable, ValueMatch
 
 __all__ = ["Mention", "correction_cues", "drop_replaced", "find_mentions", "is_alternative", "is_correction"]
@@ -89,12 +89,9 @@ def find_mentions(clauses: Sequence[Clause], values: Findable) -> list[Mention]:
     to that name ("red (current)").
     """
     heard = _MentionState(clauses, values)
-    for at, (clause, following) in enumerate(pairwise([*clauses, _NOTHING])):
+    for at, (clause, following) in enumerate(pairwise([*clauses, NOTHING])):
         heard.next(at, clause, following)
     return _deny_corrected(clauses, heard.found)
-
-
-_NOTHING: Final = Clause("", "", "", "", NONE, 0)
 
 
 class _MentionState:
@@ -104,8 +101,8 @@ class _MentionState:
         self.found: list[Mention] = []
         self._clauses = clauses
         self._values = values
-        self._before = _NOTHING
-        self._heading = _NOTHING
+        self._before = NOTHING
+        self._heading = NOTHING
         """The last clause that may say something about bare names after it."""
         self._enumerates = False
         """Whether only remarks followed the last name, so that a bare name would continue its enumeration."""

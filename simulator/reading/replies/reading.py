@@ -13,7 +13,7 @@ from longspan.simulator.contract.graded_record import readable_part
 from longspan.simulator.reading.replies.layout import PRIME, flatten_layout, own_turn
 from longspan.simulator.reading.replies.lexicon import LEXICON, Stance
 from longspan.simulator.reading.replies.mentions import Mention, find_mentions, is_correction
-from longspan.simulator.reading.replies.splitting import LINE, SENTENCE, Clause, split_clauses
+from longspan.simulator.reading.replies.splitting import NOTHING, SENTENCE, Clause, split_clauses
 from longspan.simulator.reading.replies.subjects import YOU, Whole, find_subjects, user_names
 from longspan.simulator.reading.replies.values import Findable, Values, correct_typos
 from longspan.simulator.reading.replies.weighing import weigh_mentions
@@ -164,7 +164,7 @@ class Reading:
         end or a "but"."""
         kept: list[str] = []
         drops = False
-        for before, clause in pairwise([_NOTHING, *self.clauses]):
+        for before, clause in pairwise([NOTHING, *self.clauses]):
             drops = drops and clause.part < SENTENCE and clause.gap.strip() != "but"
             drops = drops or any(start(before, clause) for start in starts)
             if not drops:
@@ -238,9 +238,6 @@ class Reading:
         named = {mention.value for mention in final}
         quotes = dict.fromkeys(self.clauses[mention.clause].raw for mention in final)
         return SettledValues([value for value in values.values if value in named], list(quotes))
-
-
-_NOTHING: Final = Clause("", "", "", "", LINE, 0)
 
 
 def _leaves_open(before: Clause, clause: Clause) -> bool:

@@ -9,7 +9,19 @@ from typing import Final, NamedTuple, final
 
 from longspan.simulator.base.words import plain
 
-__all__ = ["BRACKET", "COMMA", "LINE", "NONE", "SENTENCE", "SENTENCE_END", "TURN", "Clause", "split_clauses", "undot_abbreviations"]
+__all__ = [
+    "BRACKET",
+    "COMMA",
+    "LINE",
+    "NONE",
+    "NOTHING",
+    "SENTENCE",
+    "SENTENCE_END",
+    "TURN",
+    "Clause",
+    "split_clauses",
+    "undot_abbreviations",
+]
 
 NONE, BRACKET, COMMA, TURN, SENTENCE, LINE = range(6)
 """How strongly the marks between two clauses separate them, from weakest to strongest."""
@@ -62,6 +74,10 @@ class Clause(NamedTuple):
     part: int
     sentence: int
     asks: bool = False
+
+
+NOTHING: Final = Clause("", "", "", "", NONE, 0)
+"""What is before the first clause and after the last."""
 
 
 def undot_abbreviations(text: str) -> str:

@@ -37,7 +37,8 @@ def weigh_mentions(clauses: Sequence[Clause], found: Sequence[Mention]) -> Seque
     asides = {clause.sentence for clause in begun if LEXICON.has("aside", clause.text)}
     found = [_aside(mention, clauses[mention.clause], asides) for mention in found]
     if len({mention.value for mention in found}) == 1:
-        found = _without(found, lambda mention: _wonders(clauses, mention.clause))
+        wondering = _find_wondering(clauses)
+        found = _without(found, lambda mention: mention.clause in wondering)
     elif found:
         for denies in (_answers, _concedes, _drops, _decides, _refers, _outdates, _likeliest):
             found = denies(clauses, found)
@@ -52,12 +53,15 @@ def _conditions(clause: Clause) -> bool:
     return clause.gap.strip().casefold().endswith("if")
 
 
-def _wonders(clauses: Sequence[Clause], at: int) -> bool:
-    """Return whether a clause is an indirect question that the reply cannot answer: "I don't know if it's red"."""
-    asks = clauses[at].text.startswith("whether ") or " whether " in clauses[at].text[:LOOKED_AT]
-    unknown = at > 0 and clauses[at].part < SENTENCE and LEXICON.has("unknown", clauses[at - 1].text)
-    joined = at > 0 and clauses[at].gap.strip() == "and"
-    return asks or (unknown and _conditions(clauses[at])) or (joined and _wonders(clauses, at - 1))
+def _find_wondering(clauses: Sequence[Clause]) -> set[int]:
+    """Return the numbers of the clauses that are indirect questions which the reply cannot answer: "I don't know if it's red"."""
+    found: set[int] = set()
+    for at, clause in enumerate(clauses):
+        asks = clause.text.startswith("whether ") or " whether " in clause.text[:LOOKED_AT]
+        unknown = at > 0 and clause.part < SENTENCE and _conditions(clause) and LEXICON.has("unknown", clauses[at - 1].text)
+        if asks or unknown or (at - 1 in found and clause.gap.strip() == "and"):
+            found.add(at)
+    return found
 
 
 def _weaken(mention: Mention, clause: Clause) -> Mention:
