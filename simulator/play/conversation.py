@@ -431,7 +431,7 @@ class Conversation:
         )
         again = self._journal.replaying
         self._write(sent)
-        event = full = None
+        event, size = None, ""
         try:
             ideal = utterance.ideal if ready else await self._amend_ideal(utterance.ideal)
             event = await self._respondent.reply(PendingMessage(message, sent, ideal, ready, again))
@@ -440,11 +440,11 @@ class Conversation:
             await self._save_progress()
             raise
         except MemoryError:
-            full = f" of {len(event.text):,} characters" if event is not None else ""
-        if full is not None:  # raised here, the error does not keep the reply, so there is room to grade what was played
+            size = f" of {len(event.text):,} characters" if event is not None else ""
             event = None
+        if event is None:  # raised here, the error does not keep the reply, so there is room to grade what was played
             raise AgentError(
-                f"turn {number}: out of memory: no room for the agent's reply{full}; limit the length of replies, or give "
+                f"turn {number}: out of memory: no room for the agent's reply{size}; limit the length of replies, or give "
                 "longspan more memory, and resume the run"
             )
         turn = Turn(number, utterance.test, utterance.text, readable_part(event.text), message.sent_at, start, event.end, ready is None)
