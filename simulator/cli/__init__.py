@@ -120,9 +120,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from longspan.simulator.suite.provenance import describe_version
 
-        say(f"longspan {version('longspan')}")
+        say(f"longspan {describe_version()}")
         raise typer.Exit
 
 

@@ -37,7 +37,7 @@ from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
 CONTENT = b"some weights"
-SMALL = Weights("some-weights", "1.0", "some_weights/model.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "'longspan[local]'")
+SMALL = Weights("some-weights", "1.0", "some_weights/model.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "local")
 
 
 def need(*wanted: Weights) -> None:
