@@ -160,7 +160,6 @@ def test_a_system_without_posix_is_refused_in_one_line(code: str, said: str, ins
     ("origin", "installer", "command"),
     [
         ({}, "pip", "pip install 'longspan[gguf]'"),
-        ({"url": "file:///a%20b/longspan", "dir_info": {"editable": True}}, "pip", "pip install -e '/a b/longspan[gguf]'"),
         ({"url": "file:///c/longspan", "dir_info": {}}, "pip", "pip install 'longspan[gguf] @ file:///c/longspan'"),
         ({"url": "file:///c/longspan.whl", "archive_info": {}}, "pip", "pip install 'longspan[gguf] @ file:///c/longspan.whl'"),
         (
@@ -169,24 +168,27 @@ def test_a_system_without_posix_is_refused_in_one_line(code: str, said: str, ins
             "pip install 'longspan[gguf] @ git+https://host/a.git@0af1'",
         ),
         ({}, "uv", f"uv pip install --python {shlex.quote(sys.prefix)} 'longspan[gguf]'"),
-        (None, "", "pip install -e '.[gguf]'"),
     ],
 )
 def test_an_extra_is_installed_as_longspan_was(
-    origin: dict[str, object] | None, installer: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: dict[str, object], installer: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hint names an index only if longspan came from one."""
-    if origin is None:
-        monkeypatch.setattr(sys, "path", [str(tmp_path)])
-        monkeypatch.chdir(ROOT)
-    else:
-        register({"name": "longspan", "version": "1.0", "entry-points": {}}, tmp_path)
-        (info,) = tmp_path.iterdir()
-        (info / "INSTALLER").write_text(f"{installer}\n", "utf-8")
-        if origin:
-            (info / "direct_url.json").write_text(json.dumps(origin), "utf-8")
-        monkeypatch.syspath_prepend(tmp_path)
+    register({"name": "longspan", "version": "1.0", "entry-points": {}}, tmp_path)
+    (info,) = tmp_path.iterdir()
+    (info / "INSTALLER").write_text(f"{installer}\n", "utf-8")
+    if origin:
+        (info / "direct_url.json").write_text(json.dumps(origin), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(longspan, "__file__", str(tmp_path / "longspan" / "__init__.py"))
     assert install_extra("gguf") == command
+
+
+def test_in_a_clone_an_extra_is_installed_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert install_extra("gguf").endswith("pip install -e '.[gguf]'")
+    monkeypatch.chdir(tmp_path)
+    assert install_extra("gguf").endswith(f"pip install -e {shlex.quote(f'{ROOT}[gguf]')}")
 
 
 @pytest.mark.parametrize("name", FOLDERS)

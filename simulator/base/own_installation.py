@@ -7,8 +7,6 @@ import shlex
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import longspan
 
@@ -20,24 +18,26 @@ def install_extra(extra: str) -> str:
 
     It asks an index for longspan only if longspan came from one: elsewhere, the name may be another project's.
     """
-    try:
-        files = distribution("longspan")
-        origin, installer = json.loads(files.read_text("direct_url.json") or "{}"), (files.read_text("INSTALLER") or "").strip()
-    except PackageNotFoundError:  # a clone on PYTHONPATH
-        origin, installer = {"url": Path(longspan.__file__).parents[2].as_uri(), "dir_info": {"editable": True}}, ""
-    if origin.get("dir_info", {}).get("editable"):
-        folder = Path(url2pathname(urlsplit(origin["url"]).path))
-        wanted = ["-e", f"{'.' if folder == Path.cwd() else folder}[{extra}]"]
-    elif "url" in origin:
-        vcs = origin.get("vcs_info", {})
-        prefix, commit = (f"{vcs['vcs']}+", f"@{vcs['commit_id']}") if vcs else ("", "")
-        wanted = [f"longspan[{extra}] @ {prefix}{origin['url']}{commit}"]
+    clone = Path(longspan.__file__).parents[2]
+    if (clone / "pyproject.toml").is_file():  # an editable installation, or a clone on PYTHONPATH
+        wanted = ["-e", f"{'.' if clone == Path.cwd() else clone}[{extra}]"]
     else:
-        wanted = [f"longspan[{extra}]"]
-    if installer == "uv":  # its environments have no pip of their own
+        origin = json.loads(_read("direct_url.json") or "{}")
+        vcs = origin.get("vcs_info")
+        at = (f"{vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else origin["url"]) if origin else ""
+        wanted = [f"longspan[{extra}]{at and f' @ {at}'}"]
+    if _read("INSTALLER") == "uv":  # its environments have no pip of their own
         pip = f"uv pip install --python {shlex.quote(sys.prefix)}"
     elif (Path(sys.prefix) / "pipx_metadata.json").is_file():
         pip = "pipx runpip longspan install"
     else:
         pip = "pip install"
     return f"{pip} {shlex.join(wanted)}"
+
+
+def _read(name: str) -> str:
+    """Return a file of the installation's metadata; empty if there is none."""
+    try:
+        return (distribution("longspan").read_text(name) or "").strip()
+    except PackageNotFoundError:
+        return ""

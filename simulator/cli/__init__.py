@@ -33,6 +33,7 @@ from longspan.simulator.cli import (
     export,
     importing,
     listing,
+    new,
     plot,
     prune,
     publishing,
@@ -147,6 +148,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "score": runs.score,
         "calibrate": calibrate.calibrate,
     },
+    "Write your own": {"new": new.new},
     "Data": {
         "import": importing.import_,
         "export": export.export,
