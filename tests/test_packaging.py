@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -13,11 +14,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 import longspan
 from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.suite.provenance import own_commit
-from tests.environments import ROOT, Environment, build, register
+from tests.environments import PROJECT, ROOT, Environment, build, register
 
 FOLDERS = ("simulator", "scenarios", "agents")
 
@@ -189,6 +191,19 @@ def test_in_a_clone_an_extra_is_installed_from_it(tmp_path: Path, monkeypatch: p
     assert install_extra("gguf").endswith("pip install -e '.[gguf]'")
     monkeypatch.chdir(tmp_path)
     assert install_extra("gguf").endswith(f"pip install -e {shlex.quote(f'{ROOT}[gguf]')}")
+
+
+def test_what_a_release_names_is_the_version_and_the_repository() -> None:
+    home = PROJECT["urls"]["Repository"]
+    assert [link for link in PROJECT["urls"].values() if not link.startswith(home)] == []
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert (cited["version"], cited["repository-code"]) == (longspan.__version__, home)
+    (contact,) = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml").read_text("utf-8"))["contact_links"]
+    assert contact["url"] == f"{home}/security/advisories/new"
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))["jobs"]["build"]["steps"]
+    (check,) = (step["run"] for step in steps if step.get("name") == "The tag is the version")
+    for tag, code in {f"v{longspan.__version__}": 0, "v0.0.1": 1}.items():
+        assert subprocess.run(["bash", "-c", check], cwd=ROOT, env=os.environ | {"GITHUB_REF_NAME": tag}, check=False).returncode == code
 
 
 @pytest.mark.parametrize("name", FOLDERS)
