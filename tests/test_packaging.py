@@ -169,6 +169,11 @@ def test_a_system_without_posix_is_refused_in_one_line(code: str, said: str, ins
             "pip",
             "pip install 'longspan[gguf] @ git+https://host/a.git@0af1'",
         ),
+        (
+            {"url": "file:///c/longspan", "vcs_info": {"vcs": "git", "commit_id": "0af1"}},
+            "pip",
+            "pip install 'longspan[gguf] @ git+file://localhost/c/longspan@0af1'",
+        ),
         ({}, "uv", f"uv pip install --python {shlex.quote(sys.prefix)} 'longspan[gguf]'"),
     ],
 )

@@ -24,7 +24,9 @@ def install_extra(extra: str) -> str:
     else:
         origin = json.loads(_read("direct_url.json") or "{}")
         vcs = origin.get("vcs_info")
-        at = (f"{vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else origin["url"]) if origin else ""
+        at = origin.get("url", "")
+        if vcs:  # pip refuses an address without a host here
+            at = f"{vcs['vcs']}+{at.replace('file:///', 'file://localhost/')}@{vcs['commit_id']}"
         wanted = [f"longspan[{extra}]{at and f' @ {at}'}"]
     if _read("INSTALLER") == "uv":  # its environments have no pip of their own
         pip = f"uv pip install --python {shlex.quote(sys.prefix)}"
