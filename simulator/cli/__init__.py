@@ -33,6 +33,7 @@ from longspan.simulator.cli import (
     export,
     importing,
     listing,
+    new,
     plot,
     prune,
     publishing,
@@ -120,9 +121,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from longspan.simulator.suite.provenance import describe_version
 
-        say(f"longspan {version('longspan')}")
+        say(f"longspan {describe_version()}")
         raise typer.Exit
 
 
@@ -147,6 +148,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "score": runs.score,
         "calibrate": calibrate.calibrate,
     },
+    "Write your own": {"new": new.new},
     "Data": {
         "import": importing.import_,
         "export": export.export,
