@@ -37,7 +37,7 @@ class RecentReplies(NamedTuple):
     `work` is in tokens read (see WRITING). `free`: whether all of them used a model and cost nothing, as with a model of this machine.
     """
 
-    count: int = 0
+    replies: int = 0
     weight: float = 0.0
     seconds: float = 0.0
     work: float = 0.0
@@ -47,9 +47,9 @@ class RecentReplies(NamedTuple):
     def plus(self, turn: PlayedTurn) -> RecentReplies:
         used = (turn.reply.usage if turn.reply is not None else None) or {}
         read, written = used.get("input_tokens", 0) - used.get("cached_tokens", 0), used.get("output_tokens", 0)
-        weight = float(self.count + 1) ** 2
+        weight = float(self.replies + 1) ** 2
         return RecentReplies(
-            self.count + 1,
+            self.replies + 1,
             self.weight + weight,
             self.seconds + weight * (turn.seconds or 0.0),
             self.work + weight * (READING_BASE + read + WRITING * written),
@@ -212,7 +212,7 @@ class RunStatus:
         """Estimate the remaining seconds of replies, from the replies so far and those to come."""
         played, recent = self._clip_to_played(lengths), self._recent
         to_come = {id: max(0, length.asked - played[id].asked) for id, length in lengths.items()}
-        if recent.count <= MIN_SHARE * (recent.count + sum(to_come.values())):
+        if recent.replies <= MIN_SHARE * (recent.replies + sum(to_come.values())):
             return None
         fresh = self._predict(round(recent.written / recent.weight)) if recent.free else {}
         seconds = (recent.estimate_seconds(left, fresh.get(id, ())[-left:]) for id, left in to_come.items() if left)
