@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, final
 
 from longspan.agents.base import Usage
-from longspan.agents.models.core import ChatMessage, Completion, Core
+from longspan.agents.models.core import ChatMessage, Completion, Core, costs_nothing
 
 __all__ = ["DryCore"]
 
@@ -18,7 +19,8 @@ EMPTY_OBJECT = "{}"
 class DryCore:
     """A stand-in for `core`. `reply` is its next answer.
 
-    Messages at the start that a request shares with the previous one count as read from the provider's cache.
+    Messages at the start that a request shares with the previous one count as read from the provider's cache. The cache of a model in this
+    process also has the start of a message that differs.
     """
 
     def __init__(self, core: Core) -> None:
@@ -35,8 +37,14 @@ class DryCore:
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
         sizes = [self.count(message.text) + self.overhead for message in messages]
-        shared = next((at for at, pair in enumerate(zip(messages, self._previous, strict=False)) if pair[0] != pair[1]), None)
-        cached = sum(sizes[: min(len(messages), len(self._previous)) if shared is None else shared])
+        cached = 0
+        for message, previous, size in zip(messages, self._previous, sizes, strict=False):
+            if message != previous:
+                if costs_nothing(self):
+                    alike = takewhile(lambda pair: pair[0] == pair[1], zip(message.text, previous.text, strict=False))
+                    cached += self.count("".join(character for character, _ in alike))
+                break
+            cached += size
         self._previous = tuple(messages)
         text = EMPTY_OBJECT if schema is not None else self.reply
         return Completion(text, Usage(sum(sizes), cached, self.count(text)))

@@ -92,6 +92,7 @@ class Progress:
         if self._live_table:
             self._live.stop()
         self._over.set()
+        self.standings.close()
         if self._ticking.is_alive():
             self._ticking.join()
 

@@ -39,12 +39,14 @@ from longspan.agents.models.gguf.pace import Pace, count_cores
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
+from longspan.simulator.journal import events
+from longspan.simulator.journal.journal import read_journal
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.pages.report import Report
 from longspan.simulator.running import player, runner
 from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.player import Outcome
-from longspan.simulator.running.preflight.estimate import estimate_run
+from longspan.simulator.running.preflight.estimate import estimate_run, predict_fresh_tokens
 from longspan.simulator.running.runner import play_plans, resume_run
 from longspan.simulator.subject.ledger import check_priced
 from longspan.simulator.subject.prompt_log import PromptLog, read_prompts
@@ -1043,6 +1045,20 @@ def test_a_killed_run_is_resumed(model: Models, tmp_path: Path) -> None:
     assert outcome.error is None
     assert run.journal("main").read_bytes().startswith(before)
     assert run.transcripts()["main"].closed
+
+
+def test_the_tokens_to_compute_are_predicted_without_the_model(model: Models, tmp_path: Path) -> None:
+    suite = load_suite("ltm").apply_changes([], [], ["colours"], 1)
+    agent = f"gguf/{model()}?threads=1&context=2k&max_tokens=6"
+    planned = plan_run(RunSettings(suite=suite, span=1_000, seed=0, agent=agent), tmp_path)
+    predicted = trio.run(predict_fresh_tokens, planned, 6, lambda: False)
+    assert trio.run(predict_fresh_tokens, planned, 6, lambda: True) == {}
+    (outcome,) = trio.run(lambda: play_plans([planned]))
+    journal = read_journal(RunFolder(outcome.folder).journal("main"))
+    used = [event.usage or {} for event in journal if isinstance(event, events.Reply) and event.asked]
+    fresh = [each["input_tokens"] - each.get("cached_tokens", 0) for each in used]
+    assert len(predicted["main"]) == len(fresh)
+    assert sum(predicted["main"]) == pytest.approx(sum(fresh), rel=0.3)
 
 
 @pytest.mark.parametrize("agent", ["gguf/{}?threads=1&n_ctx=4k&max_tokens=12", "memory/bm25?answerer=gguf/{}&answerer.n_ctx=4k"])

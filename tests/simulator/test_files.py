@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from longspan.simulator.base.errors import JournalError
 from longspan.simulator.base.files.checksums import verify_checksum
 from longspan.simulator.base.files.file_io import write_json, write_text
+from longspan.simulator.base.files.json_lines import JsonLines
 from longspan.simulator.cli import main
 
 
@@ -50,6 +52,18 @@ def test_a_full_disk_behind_the_output_is_named(monkeypatch: pytest.MonkeyPatch,
     with suppress(OSError):
         output.close()
     assert error == "longspan: standard output: cannot be read or written: No space left on device\n"
+
+
+def test_lines_that_do_not_fit_on_the_disk_name_their_file(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "incidents.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(JournalError, match=r"incidents.jsonl: cannot be written: File too large"):
+            JsonLines(path).append({"error": "x" * 100})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,3 +135,26 @@ def test_if_the_length_is_known_the_time_left_is_that_of_the_replies_to_come(mad
     shares = [figures["share"] for figures in known]
     assert shares == sorted(shares)
     assert (figures_after[-1]["share"], figures_after[-1]["left"]) == (1, 0)
+
+
+RECORDED = next((Path(__file__).parents[2] / "results" / "memories").glob("reach-2k-memory-recent-*-seed0-*"))
+PREDICTED = [260, 150, 88, 149, 89, 90, 87, 88, 89, 88, 89, 86, 87, 95, 670, 88, 86, 763, 761, 750, 746, 749, 748, 751, 754, 759, 758]
+PREDICTED += [780, 764, 771, 763, 765, 779, 773, 733, 741, 744, 765, 743, 365, 95, 94, 87, 86, 85, 87, 88, 86]
+"""What `predict_fresh_tokens` returns for this run, which needs the model's file."""
+
+
+def test_the_time_left_of_a_local_model_is_right_within_a_factor_of_1_3() -> None:
+    run = RunFolder(RECORDED)
+    planned = replan_run(run.manifest, "silent", RECORDED.parent)
+    lengths = {id: dry_run(setting_of(planned.manifest, id), tests) for id, tests in planned.tests.items()}
+    gradebook = Gradebook(run.manifest, installed_scenarios(run.manifest.suite.scenarios))
+    status = RunStatus(gradebook, lambda: lengths, predict=lambda replies: {"main": PREDICTED})
+    known = []
+    for event in read_journal(run.journal("main")):
+        status.add("main", gradebook.add("main", event))
+        known.append(status.figures())
+    whole = known[-1].seconds
+    for share in (0.25, 0.5, 0.75):
+        figures = next(figures for figures in known if figures.seconds >= share * whole)
+        assert figures.left is not None
+        assert 1 / 1.3 < figures.left / (whole - figures.seconds) < 1.3, share

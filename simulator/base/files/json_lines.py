@@ -68,6 +68,8 @@ class JsonLines:
             end.begins = False
         except OSError as error:
             self._keeps = False  # the file may end with half a line
+            with suppress(OSError):  # closing tries to write the rest again
+                end.file.close()
             raise JournalError(f"{self.path}: cannot be written: {error.strerror}") from error
         finally:
             self._end = end if self._keeps else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from longspan.simulator.subject.spending_record import SpendingTotals
 from longspan.simulator.suite.agent_spec import AgentSpec, inspect_agent, make_agent
 from longspan.simulator.suite.experiment import ExperimentKind
 
-__all__ = ["Estimate", "estimate_run"]
+__all__ = ["Estimate", "estimate_run", "predict_fresh_tokens"]
 
 
 @final
@@ -158,6 +159,34 @@ async def estimate_run(plan: Plan) -> Estimate:
     )
 
 
+async def predict_fresh_tokens(plan: Plan, replies: int, stopped: Callable[[], bool]) -> dict[str, list[int]]:
+    """Predict the tokens that the agent's model has to compute before each reply, by conversation: those of its prompt that are not cached.
+
+    It plays the conversations without the model, with replies of about `replies` tokens. Empty if the agent cannot do without its model, or
+    once `stopped` returns True.
+    """
+    fresh: dict[str, list[int]] = {}
+    transcripts = Transcripts()
+
+    def add(id: str, event: events.Event) -> None:
+        if stopped():
+            raise _StoppedError
+        change = transcripts.add(id, event)
+        if isinstance(change, PlayedTurn) and change.reply is not None and change.reply.asked:
+            used = change.reply.usage or {}
+            fresh.setdefault(id, []).append(used.get("input_tokens", 0) - used.get("cached_tokens", 0))
+
+    with TemporaryDirectory() as folder, suppress(_StoppedError):
+        await _play(plan, Path(folder), add, " OK" * replies)
+        return fresh if any(map(any, fresh.values())) else {}
+    return {}
+
+
+@final
+class _StoppedError(Exception):
+    """Ends a prediction that nobody waits for any longer."""
+
+
 SLOWER: Final = 3.0
 """How many times slower a model may become as its conversation grows, since each new token attends to all earlier ones."""
 
@@ -172,14 +201,15 @@ def _minutes(pace: Pace, used: Iterable[Mapping[str, int]]) -> tuple[float, floa
     return round(quick / 60, 2), round(slow / 60, 2)
 
 
-async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], object]) -> None:
-    """Play the conversations and pass their events, with the conversation's id, to `add`."""
+async def _play(plan: Plan, folder: Path, add: Callable[[str, events.Event], object], reply: str | None = None) -> None:
+    """Play the conversations and pass their events, with the conversation's id, to `add`. Without `reply`, replies are ideal."""
     trunks: dict[str, tuple[Agent, Trunk, TrunkAgent]] = {}
     for id, tests in plan.tests.items():
         setting, known = setting_of(plan.manifest, id), trunks.get(plan.manifest.trunks.get(id, ""))
         agent, trunk, trunk_agent = known or (_stand_in(plan), None, None)
         snapshots = Snapshots(folder / id / "snapshots")
-        give_ideal = agent.prompt if isinstance(agent, IdealReplyAgent) else None
+        prompt = agent.prompt if isinstance(agent, IdealReplyAgent) else None
+        give_ideal = prompt if prompt is None or reply is None else lambda _, prompt=prompt: prompt(reply)
         kept = snapshots if setting.branched or setting.pinned else None
         live = LiveAgent(agent, snapshots=kept, give_ideal=give_ideal, trunk=trunk_agent)
         with Journal(folder / id / "journal.jsonl") as journal:
