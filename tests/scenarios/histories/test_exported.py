@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.scenarios.histories import History, read_histories
-from longspan.scenarios.histories.exported import is_message, messages_of, read_message
-from longspan.scenarios.histories.plain import read_plain
+from longspan.scenarios.histories.formats.messages import Context
+from longspan.scenarios.histories.formats.reading import read_log
+from longspan.scenarios.histories.formats.registry import find_format
 from longspan.simulator.base.errors import InputError
 
 ASKED = {"question": "What is my cat called?", "answer": "Olive"}
@@ -135,16 +136,30 @@ def test_conversations_are_put_in_the_order_of_time(tmp_path: Path) -> None:
     assert history.questions[0].evidence == (history.turns[0].id,), "sessions are numbered as in the file"
 
 
-def test_what_tools_say_is_left_out_and_counted(tmp_path: Path) -> None:
-    called = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
-    used = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
+def test_tools_are_read_as_such_or_left_out(tmp_path: Path) -> None:
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "save", "arguments": '{"x": 1}'}}]}
+    used = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}, {"type": "thinking", "thinking": "h"}]}
     picture = {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "https://example.org"}}, {"type": "text", "text": "Look!"}],
     }
-    history = log(lines(tmp_path / "log.jsonl", USER, called, {"role": "tool", "content": "42"}, used, picture, ASKED))
-    assert said(history) == [[SAID[0], ("user", "[shares a picture]\nLook!")]]
-    assert history.remarks == ("messages of tools that were left out: 1", "messages without a text that were left out: 2")
+    result = {"role": "tool", "content": "42" * 2000, "tool_call_id": "c"}
+    path = lines(tmp_path / "log.jsonl", USER, called, result, used, picture, ASSISTANT | {"content": ""}, ASKED | {"evidence": ["1:5"]})
+    history = log(path)
+    assert said(history) == [
+        [
+            SAID[0],
+            ("assistant", '[calls save({"x":1})]'),
+            ("assistant", f"[result of save: {'42' * 1000}... and 2,000 more characters]"),
+            ("assistant", "[calls f({})]"),
+            ("user", "[shares a picture]\nLook!"),
+        ]
+    ]
+    assert history.remarks == ("left out: 1 messages without a text, 1 reasoning",)
+    (without,) = read_histories("history", path, tools=False)
+    assert said(without) == [[SAID[0], ("user", "[shares a picture]\nLook!")]]
+    assert [turn.id for turn in without.turns] == ["1:1", "1:5"], "ids are the same with and without tools"
+    assert without.remarks[-1] == "left out by tools=off: 3 tool calls and results"
 
 
 def test_ids_of_messages_can_be_evidence(tmp_path: Path) -> None:
@@ -165,15 +180,15 @@ def test_default_ids_give_way_to_given_ones_wherever_these_stand(tmp_path: Path)
 
 
 def test_the_same_id_may_stand_in_two_conversations_and_on_messages_that_are_left_out(tmp_path: Path) -> None:
-    tool = {"role": "tool", "content": "42", "id": "m1"}
-    values = [USER | {"id": "m1"}, tool, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
+    empty = {"role": "assistant", "content": "", "id": "m1"}
+    values = [USER | {"id": "m1"}, empty, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
     assert [[turn.id for turn in each.turns] for each in read_histories("history", lines(tmp_path / "log.jsonl", *values))] == [
         ["m1"],
         ["m1"],
     ]
 
 
-ROLES = "must be user, assistant or system, or tool, which is left out"
+ROLES = "must be user, assistant or system, or tool"
 REMEDY = "change one of the two ids, or remove it"
 TURN = {"speaker": "user", "text": "Hi.", "id": "m1"}
 WRONG: list[tuple[list[Any], str]] = [
@@ -233,7 +248,6 @@ def test_what_cannot_be_read_names_the_line_and_the_remedy(values: list[Any], pr
         ("", "is empty"),
         ("[]", "is empty"),
         ("null", "line 1: must be an object"),
-        ('{"role": "user", "content": "\\ud800"}\n{"question": "?", "answer": "a"}', "is not valid Unicode"),
     ],
 )
 def test_a_broken_or_hostile_file_is_one_line(content: str, problem: str, tmp_path: Path) -> None:
@@ -254,13 +268,13 @@ ANY = st.recursive(
 
 @given(ANY)
 def test_any_value_is_read_or_refused(value: Any) -> None:
+    form = find_format(value)
     with suppress(ValueError):
-        for each in (messages_of(value) or [value]) if isinstance(value, dict) else [value]:
-            if is_message(each):
-                assert isinstance(read_message(each, "line 1").text, str)
+        for each in form.read(value, Context()) if form else ():
+            assert isinstance(each.text, str)
 
 
 def test_a_large_log_is_read_once(tmp_path: Path) -> None:
     path = lines(tmp_path / "log.jsonl", *[USER | {"timestamp": 1709316300 + number} for number in range(20_000)], ASKED)
-    (history,) = read_plain(path)
+    (history,) = read_log(path)
     assert len(history.turns) == 20_000

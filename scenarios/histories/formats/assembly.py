@@ -1,0 +1,300 @@
+"""Assemble what formats read to a history: order, sessions, speakers, ids, and remarks on everything that was changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Final, NamedTuple, final
+
+from longspan.scenarios.histories.data_files import blame_value
+from longspan.scenarios.histories.formats.messages import Said
+from longspan.scenarios.histories.history import History, Question, Session, Utterance
+from longspan.scenarios.histories.repairs import drop_backward_dates, number_duplicates
+from longspan.simulator.base.errors import InputError
+
+__all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
+
+GAP: Final = timedelta(hours=1)
+"""A longer pause between two messages starts a new session."""
+SKEW: Final = timedelta(seconds=2)
+"""Two clocks may differ by this much, so a smaller step back in time says nothing about the order."""
+
+
+@final
+class Turn(NamedTuple):
+    """A turn with its place in the file. Its id is None if the file gives none. `kind`: said, call or result."""
+
+    place: str
+    id: str | None
+    speaker: str
+    text: str
+    kind: str = "said"
+
+
+@final
+class Part(NamedTuple):
+    """A session with its place in the file. Its id is None if the file gives none."""
+
+    place: str
+    id: str | None
+    at: datetime | None
+    turns: Sequence[Turn]
+
+
+@final
+class Asked(NamedTuple):
+    """A question with its place in the file. Its id is empty if the file gives none."""
+
+    place: str
+    question: Question
+
+
+@final
+@dataclass
+class _Group:
+    """Messages of one thread or one value, in the order of the file."""
+
+    ordered: bool
+    said: list[Said] = field(default_factory=list)
+
+
+@final
+class Conversation(NamedTuple):
+    """A conversation whose sessions, turns and questions have ids. Turns include tool calls and results."""
+
+    id: str
+    parts: tuple[Part, ...]
+    questions: tuple[Question, ...]
+    remarks: tuple[str, ...]
+
+    def history(self, where: str, *, tools: bool = True) -> History:
+        """Return the history, with or without tool calls and results. Raises InputError if it has no turns or questions."""
+        if not self.questions:
+            raise InputError(
+                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
+            )
+        kept = [(part, [turn for turn in part.turns if tools or turn.kind == "said"]) for part in self.parts]
+        sessions = tuple(
+            Session(part.id or "", part.at, tuple(Utterance(turn.id or "", turn.speaker, turn.text) for turn in turns))
+            for part, turns in kept
+            if turns
+        )
+        dropped = sum(len(part.turns) - len(turns) for part, turns in kept)
+        remarks = [*self.remarks, *([f"left out by tools=off: {dropped} tool calls and results"] if dropped else [])]
+        ids = {turn.id for session in sessions for turn in session.turns}
+        questions = [replace(each, evidence=tuple(id for id in each.evidence if id in ids)) for each in self.questions]
+        with blame_value(where):
+            return History(self.id, sessions, tuple(questions), tuple(remarks))
+
+
+@final
+@dataclass
+class Log:
+    """The contents of files for one conversation, in the order of the files."""
+
+    groups: dict[tuple[str, int], _Group | Part] = field(default_factory=dict)
+    questions: list[Asked] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    remarks: list[str] = field(default_factory=list)
+    surrogates: int = 0
+
+    def add_session(self, part: Part) -> None:
+        """Add a session in longspan's own form."""
+        self.groups["", len(self.groups)] = part
+
+    def add_messages(self, messages: Iterable[Said], number: int, *, ordered: bool) -> None:
+        """Add messages. Those with the same thread belong together, and so do those without one that have the same number."""
+        for message in messages:
+            if message.kind == "skipped":
+                self.skipped[message.text] += 1
+            elif not message.text.strip():
+                self.skipped["messages without a text"] += 1
+            else:
+                key = (message.thread, 0) if message.thread else ("", -number)
+                group = self.groups.setdefault(key, _Group(ordered))
+                assert isinstance(group, _Group)
+                group.said.append(message._replace(text=self._clean(message.text), name=self._clean(message.name)))
+
+    def _clean(self, text: str) -> str:
+        """Return a text that can be encoded: a lone surrogate becomes a replacement character."""
+        if text.isascii():
+            return text
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            self.surrogates += clean.count("\ufffd") - text.count("\ufffd")
+            return clean
+        return text
+
+    def assemble(self, id: str, file: str) -> Conversation:
+        """Return the conversation. Raises InputError if an id is used twice, or if evidence names no turn."""
+        remarks = list(self.remarks)
+        names = _Names([group for group in self.groups.values() if isinstance(group, _Group)])
+        parts: list[Part] = []
+        moved = repeated = 0
+        for group in self.groups.values():
+            if isinstance(group, Part):
+                parts.append(group)
+                continue
+            said, again, changed = _arrange(group)
+            repeated += again
+            moved += changed
+            for session in _split(said):
+                turns = [Turn(each.place, each.id[:200] or None, names.speaker(each), each.text, each.kind) for each in session]
+                parts.append(Part(session[0].place, None, _wall(session[0].at), turns))
+            group.said = []
+        parts = _assign(parts, file)
+        if len(parts) > sum(isinstance(group, Part) for group in self.groups.values()):
+            parts, changes = _sort(parts)
+            remarks += changes
+        if moved:
+            remarks.append("messages are put in the order of time")
+        remarks += names.remarks
+        if repeated:
+            self.skipped["repeated messages"] += repeated
+        if self.skipped:
+            remarks.append("left out: " + ", ".join(f"{count} {what}" for what, count in sorted(self.skipped.items())))
+        if self.surrogates:
+            remarks.append(f"characters that are not valid Unicode and were replaced: {self.surrogates}")
+        return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
+
+    def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[Question, ...]:
+        turns = {turn.id for part in parts for turn in part.turns}
+        for each in self.questions:
+            stray = next((label for label in each.question.evidence if label not in turns), None)
+            if stray is not None:
+                raise InputError(f"{each.place}: evidence {stray!r:.80} names no turn of conversation {id!r}")
+        ids = _assign_ids(file, [(each.place, each.question.id or None, str(number)) for number, each in enumerate(self.questions, 1)])
+        return tuple(replace(each.question, id=own) for each, own in zip(self.questions, ids, strict=True))
+
+
+@final
+class _Names:
+    """The speakers of a conversation: roles, or names if there are more than two speakers or no roles."""
+
+    def __init__(self, groups: Iterable[_Group]) -> None:
+        found = Counter(
+            (said.role, said.name) for group in groups for said in group.said if said.kind == "said" and said.name and said.role
+        )
+        self._many = any(count > 1 for count in Counter(role for role, _ in found).values())
+        known = sorted({f"{role}: {name}" for role, name in found if name.casefold() != role}) if not self._many else []
+        self.remarks = [f"names of the speakers: {', '.join(known)}"[:500]] if known else []
+
+    def speaker(self, said: Said) -> str:
+        return (said.name if self._many or not said.role else said.role) or said.role or "unknown"
+
+
+def _instant(at: datetime) -> datetime:
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _wall(at: datetime | None) -> datetime | None:
+    """Return a time as a clock on the wall shows it: without its zone, in whole seconds."""
+    return None if at is None else at.replace(tzinfo=None, microsecond=0)
+
+
+def _arrange(group: _Group) -> tuple[list[Said], int, bool]:
+    """Return a group's messages in order of time, each with a time if any has one, without repeated ones.
+
+    Also returns how many were repeated, and whether the order differs from the file's.
+    """
+    said = group.said
+    dated = [_instant(each.at) for each in said if each.at is not None]
+    changed = False
+    if not group.ordered and len(dated) > 1:
+        if _is_newest_first(dated, said):
+            said, changed = said[::-1], True
+            said = list(_restore_messages(said))
+            dated.reverse()
+        if any(one - other >= SKEW for one, other in pairwise(dated)):
+            changed = True
+            said = sorted(_fill(said), key=lambda each: _instant(each.at) if each.at else datetime.min.replace(tzinfo=UTC))
+    kept: list[Said] = []
+    seen: dict[str, Said] = {}
+    for each in _fill(said):
+        first = seen.setdefault(each.id, each) if each.id else each
+        if first is each or (first.role, first.text) != (each.role, each.text) or first.place == each.place:
+            kept.append(each)
+    return kept, len(said) - len(kept), changed
+
+
+def _is_newest_first(dated: Sequence[datetime], said: Sequence[Said]) -> bool:
+    """Return whether times only go back. Two messages less than SKEW apart prove nothing if the user speaks first."""
+    if dated[0] <= dated[-1] or any(one < other for one, other in pairwise(dated)):
+        return False
+    return len(dated) > 2 or dated[0] - dated[-1] >= SKEW or said[0].role != "user"
+
+
+def _restore_messages(said: Iterable[Said]) -> Iterator[Said]:
+    """Yield reversed messages with the parts of each one in their own order again."""
+    parts: list[Said] = []
+    for each in said:
+        if parts and parts[0].place != each.place:
+            yield from reversed(parts)
+            parts = []
+        parts.append(each)
+    yield from reversed(parts)
+
+
+def _fill(said: Iterable[Said]) -> Iterator[Said]:
+    """Yield messages with times: one without a time has that of the one before, or of the first one that has a time."""
+    said = list(said)
+    last = next((each.at for each in said if each.at is not None), None)
+    for each in said:
+        last = each.at or last
+        yield each if each.at is not None or last is None else each._replace(at=last)
+
+
+def _split(said: Sequence[Said]) -> Iterator[list[Said]]:
+    """Yield sessions of consecutive messages. A new one starts after a pause of more than GAP."""
+    session: list[Said] = []
+    for each in said:
+        last = session[-1].at if session else None
+        if last is not None and each.at is not None and _instant(each.at) - _instant(last) > GAP:
+            yield session
+            session = []
+        session.append(each)
+    if session:
+        yield session
+
+
+def _sort(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+    """Return sessions in the order of time, and what was changed."""
+    if not any(one.at and other.at and other.at < one.at for one, other in pairwise(parts)):
+        return list(parts), []
+    if all(part.at for part in parts):
+        return sorted(parts, key=lambda part: part.at or datetime.min), ["sessions are put in the order of time"]
+    sessions, back = drop_backward_dates([Session(part.id or "", part.at, ()) for part in parts])
+    dated = [part._replace(at=session.at) for part, session in zip(parts, sessions, strict=True)]
+    return dated, [f"dates left out because they lie before an earlier session's: {back}"]
+
+
+def _assign(parts: Sequence[Part], file: str) -> list[Part]:
+    """Return sessions that have ids, with turns that have ids."""
+    # Ids are assigned once the whole conversation is known, because a later line may give an id that equals a default one.
+    ids = _assign_ids(file, [(part.place, part.id, str(number)) for number, part in enumerate(parts, 1)])
+    turns = [
+        (turn.place, turn.id, f"{id}:{number}") for id, part in zip(ids, parts, strict=True) for number, turn in enumerate(part.turns, 1)
+    ]
+    own = iter(_assign_ids(file, turns))
+    return [part._replace(id=id, turns=[turn._replace(id=next(own)) for turn in part.turns]) for id, part in zip(ids, parts, strict=True)]
+
+
+def _assign_ids(file: str, things: Sequence[tuple[str, str | None, str]]) -> list[str]:
+    """Return ids for things of one kind, each given as its place, the id in the file, and a default.
+
+    A default that is already another thing's id gets a suffix, as in `1:2#2`. Raises InputError if the file uses an id twice.
+    """
+    places: dict[str, str] = {}
+    for place, id, _ in things:
+        if id is not None and id in places:
+            other = places[id].removeprefix(f"{file}, ")
+            raise InputError(f"{place}: its id {id!r:.80} is also the id of {other}; change one of the two ids, or remove it")
+        if id is not None:
+            places[id] = place
+    unique = iter(number_duplicates([*places, *(default for _, id, default in things if id is None)])[len(places) :])
+    return [next(unique) if id is None else id for _, id, _ in things]

@@ -1,0 +1,37 @@
+"""Messages as in the requests of OpenAI, Anthropic and most other chat APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages, read_message, role_of
+from longspan.scenarios.histories.formats.times import find_time
+
+__all__ = ["CONVERSATION", "MESSAGE"]
+
+
+def _read_conversation(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
+    if not isinstance(value["messages"], list):
+        raise ValueError("messages must be a list of messages")
+    system = value.get("system")  # Anthropic's requests keep it outside the messages
+    messages = [*([{"role": "system", "content": system}] if system else []), *value["messages"]]
+    return number_messages(messages, context, at=find_time(value))
+
+
+CONVERSATION: Final = LogFormat(
+    "chat",
+    "conversations with messages, as in requests to OpenAI and Anthropic, and in fine-tuning files",
+    '{"messages": [{"role": "user", "content": "My cat is Olive."}]}',
+    lambda value: isinstance(value, Mapping) and "messages" in value,
+    _read_conversation,
+)
+
+MESSAGE: Final = LogFormat(
+    "chat-message",
+    "messages of chat APIs and libraries, each on its own line or in a list",
+    '{"role": "user", "content": "My cat is Olive."}',
+    lambda value: isinstance(value, Mapping) and role_of(value) is not None,
+    read_message,
+    alone=True,
+)

@@ -1,0 +1,39 @@
+"""Claude's export: conversations with chat_messages, which may have attachments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages, read_message
+from longspan.scenarios.histories.formats.times import find_time
+
+__all__ = ["CLAUDE"]
+
+
+def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
+    return number_messages(value["chat_messages"], context, _read_one, at=find_time(value), thread=str(value.get("uuid") or ""))
+
+
+def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
+    if not isinstance(message, Mapping):
+        yield from read_message(message, context)
+        return
+    content = message.get("content") or message.get("text") or []
+    parts: list[Any] = list(content) if isinstance(content, list) else [content]
+    for key in ("attachments", "files", "files_v2"):
+        files = message.get(key)
+        for file in files if isinstance(files, list) else ():
+            if isinstance(file, Mapping):
+                parts.append({"type": "file", "source": {"type": "text", "data": file.get("extracted_content") or ""}, **file})
+    yield from read_message({**message, "content": parts}, context)
+
+
+CLAUDE: Final = LogFormat(
+    "claude",
+    "Claude's export: the zip, its folder, or conversations.json",
+    '{"uuid": "x", "chat_messages": [{"sender": "human", "text": "My cat is Olive."}]}',
+    lambda value: isinstance(value, Mapping) and "chat_messages" in value,
+    _read,
+    ordered=True,
+)
