@@ -95,15 +95,15 @@ class Conversation(NamedTuple):
 class Log:
     """The contents of files for one conversation, in the order of the files."""
 
-    groups: dict[tuple[str, int], _Group | Part] = field(default_factory=dict)
+    groups: list[_Group | Part] = field(default_factory=list)
+    threads: dict[tuple[str, int], _Group] = field(default_factory=dict)
     questions: list[Asked] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
-    surrogates: int = 0
 
     def add_session(self, part: Part) -> None:
         """Add a session in longspan's own form."""
-        self.groups["", len(self.groups)] = part
+        self.groups.append(part)
 
     def add_messages(self, messages: Iterable[Said], number: int, *, ordered: bool) -> None:
         """Add messages. Those with the same thread belong together, and so do those without one that have the same number."""
@@ -114,29 +114,19 @@ class Log:
                 self.skipped["messages without a text"] += 1
             else:
                 key = (message.thread, 0) if message.thread else ("", -number)
-                group = self.groups.setdefault(key, _Group(ordered))
-                assert isinstance(group, _Group)
-                group.said.append(message._replace(text=self._clean(message.text), name=self._clean(message.name)))
-
-    def _clean(self, text: str) -> str:
-        """Return a text that can be encoded: a lone surrogate becomes a replacement character."""
-        if text.isascii():
-            return text
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            self.surrogates += clean.count("\ufffd") - text.count("\ufffd")
-            return clean
-        return text
+                group = self.threads.get(key)
+                if group is None:
+                    group = self.threads[key] = _Group(ordered)
+                    self.groups.append(group)
+                group.said.append(message)
 
     def assemble(self, id: str, file: str) -> Conversation:
         """Return the conversation. Raises InputError if an id is used twice, or if evidence names no turn."""
         remarks = list(self.remarks)
-        names = _Names([group for group in self.groups.values() if isinstance(group, _Group)])
+        names = _Names([group for group in self.groups if isinstance(group, _Group)])
         parts: list[Part] = []
         moved = repeated = 0
-        for group in self.groups.values():
+        for group in self.groups:
             if isinstance(group, Part):
                 parts.append(group)
                 continue
@@ -148,7 +138,7 @@ class Log:
                 parts.append(Part(session[0].place, None, _wall(session[0].at), turns))
             group.said = []
         parts = _assign(parts, file)
-        if len(parts) > sum(isinstance(group, Part) for group in self.groups.values()):
+        if len(parts) > sum(isinstance(group, Part) for group in self.groups):
             parts, changes = _sort(parts)
             remarks += changes
         if moved:
@@ -158,8 +148,6 @@ class Log:
             self.skipped["repeated messages"] += repeated
         if self.skipped:
             remarks.append("left out: " + ", ".join(f"{count} {what}" for what, count in sorted(self.skipped.items())))
-        if self.surrogates:
-            remarks.append(f"characters that are not valid Unicode and were replaced: {self.surrogates}")
         return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
 
     def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[Question, ...]:

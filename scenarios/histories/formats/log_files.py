@@ -82,7 +82,7 @@ def read_stream(file: BinaryIO, where: str, notes: set[str]) -> Iterator[Found]:
         _check_size(size, where)
         if line.strip():
             place = f"{where}, line {number}"
-            yield Found(place, parse_json(_decode(line, where, notes), place, unique=True))
+            yield Found(place, _parse(_decode(line, where, notes), place, notes))
         number += 1
 
 
@@ -123,7 +123,7 @@ def _whole(content: bytes, where: str, notes: set[str]) -> Iterator[Found]:
         yield Found(where, text, text=True)
         return
     try:
-        yield Found(where, parse_json(text, where, unique=True))
+        yield Found(where, _parse(text, where, notes))
         return
     except InputError as error:
         if "Extra data" not in str(error):
@@ -136,8 +136,30 @@ def _whole(content: bytes, where: str, notes: set[str]) -> Iterator[Found]:
             end = decoder.raw_decode(text, at)[1]
         except (ValueError, RecursionError):
             end = len(text)
-        yield Found(place, parse_json(text[at:end], place, unique=True))
+        yield Found(place, _parse(text[at:end], place, notes))
         at, number = _SPACE.match(text, end).end(), number + 1  # type: ignore[union-attr]
+
+
+def _parse(text: str, where: str, notes: set[str]) -> Any:
+    """Return a JSON value. Halves of surrogate pairs, which cannot be encoded, are replaced and noted. Raises InputError."""
+    value = parse_json(text, where, unique=True)
+    if "\\ud" not in text and "\\uD" not in text:
+        return value
+    try:
+        clean = _clean(value)
+    except RecursionError as error:
+        raise InputError(f"{where}: not JSON: nested too deeply") from error
+    if clean != value:
+        notes.add("characters that are not valid Unicode were replaced")
+    return clean
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_clean(key): _clean(inner) for key, inner in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
 
 
 def _decode(content: bytes, where: str, notes: set[str]) -> str:

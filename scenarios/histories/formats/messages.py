@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,16 +31,17 @@ Kind = Literal["said", "call", "result", "skipped"]
 
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("user", "human", "customer"), "user"),
-    **dict.fromkeys(("assistant", "ai", "model", "bot", "gpt", "chatgpt", "aimessagechunk"), "assistant"),
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "gpt", "chatgpt", "gemini"), "assistant"),
     **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("tool", "function", "observation", "ipython", "toolmessage"), "tool"),
+    **dict.fromkeys(("tool", "function", "observation", "ipython"), "tool"),
     **dict.fromkeys(("function_call", "tool_call"), "call"),
     **dict.fromkeys(("critic", "discriminator"), "skipped"),
 }
 THREADS: Final = ("session", "session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId", "chat_id")
 IDS: Final = ("id", "uuid", "message_id", "messageId")
-CLASSES: Final = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai", "SystemMessage": "system", "ToolMessage": "tool"}
-"""LangChain's message classes."""
+CALL_IDS: Final = ("id", "call_id", "tool_call_id", "toolCallId")
+_CLASS: Final = re.compile(r"(?<=[a-z])message(?:chunk)?$")
+"""The end of the names of LangChain's classes, such as AIMessageChunk."""
 
 
 @final
@@ -71,12 +73,14 @@ class Context:
     """What a format may need besides a value: names of tools by call id, other files by name, and notes for the user.
 
     `file`: the file's name relative to the user's path. `find`: returns the JSON value of a companion file, such as users.json, or None.
+    `kept`: what a format has found out about the file.
     """
 
     file: str = ""
     find: Callable[[str], Any] = lambda name: None
     calls: dict[str, str] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
+    kept: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @final
@@ -124,11 +128,26 @@ def role_of(value: Mapping[str, Any]) -> str | None:
     author, kind = value.get("author"), value.get("type")
     role = author.get("role") if isinstance(author, Mapping) else None
     if kind == "constructor" and isinstance(value.get("id"), list) and value["id"]:
-        role = CLASSES.get(str(value["id"][-1]), str(value["id"][-1]))
+        role = str(value["id"][-1])
     given = [role, value.get("role"), value.get("sender"), value.get("from")]
     if isinstance(value.get("data"), Mapping) or "content" in value:
         given.append(kind)
-    return next((each.casefold() for each in given if isinstance(each, str)), None)
+    found = next((each.casefold() for each in given if isinstance(each, str)), None)
+    if found in ("chat", "chatmessage"):  # LangChain's, whose role is a field
+        inner = _inner(value).get("role")
+        return inner.casefold() if isinstance(inner, str) else found
+    return None if found is None else _CLASS.sub("", found)
+
+
+def _inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a message, which LangChain keeps within `data` or `kwargs`."""
+    return next((value[key] for key in ("data", "kwargs") if isinstance(value.get(key), Mapping)), value)
+
+
+def first_text(value: Mapping[str, Any], *keys: str) -> str:
+    """Return the first of the values under these keys that is a text or a whole number, as text, or an empty text."""
+    found = (value.get(key) for key in keys)
+    return next((str(each) for each in found if isinstance(each, str | int) and not isinstance(each, bool) and each != ""), "")
 
 
 def read_message(value: Any, context: Context) -> Iterator[Said]:
@@ -136,39 +155,41 @@ def read_message(value: Any, context: Context) -> Iterator[Said]:
     role = role_of(value) if isinstance(value, Mapping) else None
     if role is None:
         raise ValueError('must be a message such as {"role": "user", "content": "..."}')
-    speaker = ROLES.get(role)
-    if speaker is None:
+    meaning = ROLES.get(role)
+    if meaning is None:
         raise ValueError(f"role {role!r:.80}: must be user, assistant or system, or tool")
-    inner = value
-    for key in ("data", "kwargs"):  # LangChain's
-        inner = value[key] if isinstance(value.get(key), Mapping) else inner
-    at = find_time(value) or find_time(inner)
-    thread = next((str(value[key]) for key in THREADS if isinstance(value.get(key), str | int) and not isinstance(value[key], bool)), "")
-    id = next((str(each[key]) for each in (value, inner) for key in IDS if isinstance(each.get(key), str)), "")
-    name = inner.get("name")
+    inner = _inner(value)
     author = value.get("author")
-    name = name or (author.get("name") if isinstance(author, Mapping) else None)
-    name = name if isinstance(name, str) else ""
-    contents = [inner[key] for key in ("content", "parts", "text", "value") if inner.get(key) not in (None, "", [])]
-    parts = list(read_parts(contents[0] if contents else None, context))
-    if speaker == "tool":
-        called = str(inner.get("tool_call_id") or inner.get("tool_use_id") or "")
-        text = "\n".join(part.text for part in parts if part.kind != "skipped")
-        parts = [part for part in parts if part.kind == "skipped"] + [write_result(name or context.calls.get(called, ""), text, context)]
-        name = ""
-    elif speaker == "call":
-        parts = [write_call(*_called(part.text), context) for part in parts]
-    elif speaker == "skipped":
-        parts = [Said("", f"messages of a {role}", "skipped")]
-    parts += _calls(inner, context)
-    if not parts:
-        parts = [Said("", "messages without a text", "skipped")]
-    role = speaker if speaker in ("user", "assistant", "system") else "assistant"
-    parts = _join(parts)
+    name = first_text(inner, "name") or (first_text(author, "name") if isinstance(author, Mapping) else "")
+    parts = _join(_read_contents(meaning, role, name, inner, context))
+    speaker = meaning if meaning in ("user", "assistant", "system") else "assistant"
+    at = find_time(value) or find_time(inner)
+    id = next((each[key] for each in (value, inner) for key in IDS if isinstance(each.get(key), str)), "")
     first = next((number for number, part in enumerate(parts) if part.kind == "said"), 0)
     for number, part in enumerate(parts):
-        own = part.role or role
-        yield part._replace(role=own, name=name if own == role else "", at=at, thread=thread, id=id if number == first else "")
+        own = name if meaning == speaker and part.kind == "said" else ""
+        said = part._replace(role=part.role or speaker, name=own, at=at, thread=first_text(value, *THREADS))
+        yield said._replace(id=id) if number == first else said
+
+
+def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any], context: Context) -> list[Said]:
+    """Return the parts of a message, whose role means a speaker, a tool, a call, or nothing that was said."""
+    if meaning == "skipped":
+        return [Said("", f"messages of a {role}", "skipped")]
+    is_ui = isinstance(inner.get("parts"), list) and any(isinstance(part, Mapping) for part in inner["parts"])  # AI SDK's
+    keys = ("parts", "content", "text", "value") if is_ui else ("content", "parts", "text", "value")
+    contents = next((inner[key] for key in keys if inner.get(key) not in (None, "", [])), None)
+    parts = list(read_parts(contents, context))
+    if meaning == "tool" and not any(part.kind == "result" for part in parts):
+        text = "\n".join(part.text for part in parts if part.kind == "said")
+        called = context.calls.get(first_text(inner, "tool_call_id", "tool_use_id"), "")
+        parts = [*(part for part in parts if part.kind == "skipped"), write_result(name or called, text, context)]
+    elif meaning == "call":
+        parts = [write_call(*_called(part.text), context) for part in parts]
+    known = {each.get(key) for each in contents if isinstance(each, Mapping) for key in CALL_IDS} if isinstance(contents, list) else set()
+    if not is_ui:
+        parts += _calls(inner, known, context)
+    return parts or [Said("", "messages without a text", "skipped")]
 
 
 def _join(parts: Iterable[Said]) -> list[Said]:
@@ -182,23 +203,25 @@ def _join(parts: Iterable[Said]) -> list[Said]:
     return joined
 
 
-def _calls(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    """Yield the tool calls that a message has next to its content."""
+def _calls(message: Mapping[str, Any], known: set[Any], context: Context) -> Iterator[Said]:
+    """Yield the tool calls that a message has next to its content. `known`: ids of those within its content."""
     extra = message.get("additional_kwargs")
-    calls = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, Mapping) else None)
+    calls = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, Mapping) else None) or message.get("toolInvocations")
     for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, Mapping):
+        if isinstance(call, Mapping) and not (known & {each for key in CALL_IDS if isinstance(each := call.get(key), str)}):
             yield _call(call, context)
+            if call.get("result") is not None:
+                yield write_result(first_text(call, "toolName"), call["result"], context)
     if isinstance(message.get("function_call"), Mapping):
         yield _call(message["function_call"], context)
 
 
 def _call(call: Mapping[str, Any], context: Context) -> Said:
     """Return a tool call in any of the common forms."""
-    inner = next((call[key] for key in ("function", "functionCall", "toolInvocation") if isinstance(call.get(key), Mapping)), call)
-    name = next((str(inner[key]) for key in ("name", "toolName", "tool_name", "function") if isinstance(inner.get(key), str)), "")
-    given = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), {})
-    for key in ("id", "call_id", "tool_call_id", "toolCallId"):
+    inner = next((call[key] for key in ("function", "functionCall", "tool_call") if isinstance(call.get(key), Mapping)), call)
+    name = first_text(inner, "name", "toolName", "tool_name", "function")
+    given: Any = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), {})
+    for key in CALL_IDS:
         if isinstance(call.get(key), str):
             context.calls[call[key]] = name
     return write_call(name, given, context)
@@ -258,6 +281,10 @@ def read_parts(content: Any, context: Context) -> Iterator[Said]:
             raise ValueError(f'a part of content must be a string or like {{"type": "text", "text": "..."}}, got {type(part).__name__}')
 
 
+MEDIA: Final = ("mimeType", "mime_type", "mediaType", "media_type")
+STRUCTURE: Final = frozenset({"step-start", "real_time_user_audio_video_asset_pointer", "audio_asset_pointer"})
+"""Parts without words of their own: marks, and recordings whose transcript is another part."""
+
 _KINDS: Final[dict[str, str]] = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_file", "image_asset_pointer", "media_image"), "picture"),
     **dict.fromkeys(
@@ -285,6 +312,9 @@ def _part(part: Mapping[str, Any], context: Context) -> Iterator[Said]:
         yield from _sdk_tool(kind, part, context)
     elif meaning == "call":
         yield _call(part, context)
+        inner = part.get("tool_call")
+        if isinstance(inner, Mapping) and inner.get("output") not in (None, ""):  # LibreChat's
+            yield write_result(first_text(inner, "name"), inner["output"], context)
     elif meaning == "result":
         yield _result(part, context)
     elif meaning == "reasoning":
@@ -299,47 +329,51 @@ def _part(part: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 def _words(kind: str, part: Mapping[str, Any]) -> Iterator[Said]:
     """Yield the text of a part, or that it was skipped."""
-    given = [part[key] for key in ("text", "refusal", "transcript") if part.get(key) is not None]
-    audio = next((part[key] for key in ("audio", "input_audio") if isinstance(part.get(key), Mapping)), {})
-    given += [audio[key] for key in ("transcript",) if audio.get(key)]
-    text = given[0] if given else None
+    both = (part, _mapping(part, "audio", "input_audio"))
+    text = next((each[key] for each in both for key in ("text", "refusal", "transcript") if each.get(key) is not None), None)
     text = text.get("value") if isinstance(text, Mapping) else text
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the text of a part must be a string, got {type(text).__name__}")
     if text and text.strip():
         yield Said("", text)
-    elif text is None:
+    elif text is None and kind not in STRUCTURE:
         yield Said("", f"parts of type {kind:.40}" if kind else "parts without a text", "skipped")
 
 
 def _inline(part: Mapping[str, Any]) -> str:
     """Return the media type of data within a part, or nothing."""
-    inner = next((part[key] for key in ("inlineData", "inline_data", "fileData", "file_data") if isinstance(part.get(key), Mapping)), None)
-    kinds = [each.get(key) for each in (inner or {}, part) for key in ("mimeType", "mime_type", "mediaType", "media_type")]
-    return next((kind for kind in kinds if isinstance(kind, str)), "file" if inner else "")
+    inner = _mapping(part, "inlineData", "inline_data", "fileData", "file_data")
+    found = first_text(inner, *MEDIA) or first_text(part, *MEDIA)
+    return found or ("file" if inner else "")
+
+
+def _mapping(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return the first of the values under these keys that is an object, or an empty one."""
+    return next((value[key] for key in keys if isinstance(value.get(key), Mapping)), {})
 
 
 def _file(part: Mapping[str, Any], context: Context) -> str:
     """Return a file as a text: its name, and its content if that is a text."""
-    inner = part.get("file") if isinstance(part.get("file"), Mapping) else part
-    name = next((str(inner[key]) for key in ("title", "filename", "file_name", "name") if isinstance(inner.get(key), str)), "")
-    source = part.get("source")
+    name = first_text(_mapping(part, "file") or part, "title", "filename", "file_name", "fileName", "name")
+    source = _mapping(part, "source")
     text = ""
-    if isinstance(source, Mapping) and source.get("type") in ("text", "content"):
+    if source.get("type") in ("text", "content"):
         text = "\n".join(each.text for each in read_parts(source.get("data") or source.get("content"), context) if each.kind == "said")
     return f"[shares a file{': ' if name else ''}{name}]" + (f"\n{text}" if text else "")
 
 
 def _result(part: Mapping[str, Any], context: Context) -> Said:
-    inner = part["functionResponse"] if isinstance(part.get("functionResponse"), Mapping) else part
-    called = next((str(inner[key]) for key in ("tool_use_id", "call_id", "tool_call_id", "toolCallId") if inner.get(key)), "")
-    name = inner.get("name") or inner.get("toolName") or context.calls.get(called, "")
+    inner = _mapping(part, "functionResponse") or part
+    called = first_text(inner, "tool_use_id", "call_id", "tool_call_id", "toolCallId")
     given = next((inner[key] for key in ("output", "content", "result", "response") if inner.get(key) is not None), "")
-    return write_result(name if isinstance(name, str) else "", _result_text(given, context), context)
+    name = first_text(inner, "name", "toolName") or context.calls.get(called, "")
+    return write_result(name, _result_text(given, context), context)
 
 
 def _result_text(given: Any, context: Context) -> Any:
     """Return the text of a result that is a list of parts, or else the result."""
+    if isinstance(given, Mapping) and isinstance(given.get("type"), str) and "value" in given:  # AI SDK's
+        given = given["value"]
     if isinstance(given, list) and given and all(isinstance(each, Mapping) and ("text" in each or "type" in each) for each in given):
         return "\n".join(part.text for part in read_parts(given, context) if part.kind != "skipped")
     return given
@@ -347,9 +381,9 @@ def _result_text(given: Any, context: Context) -> Any:
 
 def _sdk_tool(kind: str, part: Mapping[str, Any], context: Context) -> Iterator[Said]:
     """Yield the call and the result of a tool part of Vercel's AI SDK."""
-    inner = part["toolInvocation"] if isinstance(part.get("toolInvocation"), Mapping) else part
-    name = str(inner.get("toolName") or kind.removeprefix("tool-"))
+    inner = _mapping(part, "toolInvocation") or part
+    name = first_text(inner, "toolName") or kind.removeprefix("tool-")
     yield write_call(name, inner.get("input", inner.get("args", {})), context)
     given = next((inner[key] for key in ("output", "result", "errorText") if inner.get(key) is not None), None)
     if given is not None:
-        yield write_result(name, given, context)
+        yield write_result(name, _result_text(given, context), context)

@@ -5,7 +5,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from longspan.scenarios.histories.formats import chat, chatgpt, claude, sharegpt
+from longspan.scenarios.histories.formats import (
+    chat,
+    chatgpt,
+    claude,
+    claude_code,
+    envelopes,
+    gemini,
+    langgraph,
+    letta,
+    librechat,
+    open_webui,
+    responses,
+    sharegpt,
+    sillytavern,
+    slack,
+    tables,
+    telegram,
+    whatsapp,
+)
 from longspan.scenarios.histories.formats.messages import LogFormat
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import find_entry_points
@@ -19,9 +37,28 @@ GROUP: Final = "longspan.log_formats"
 OWN: Final = (
     chatgpt.CHATGPT,
     claude.CLAUDE,
+    open_webui.OPEN_WEBUI,
+    librechat.LIBRECHAT,
+    langgraph.LANGGRAPH,
+    letta.LETTA,
+    letta.LETTA_MESSAGE,
+    telegram.DISCORD,
+    telegram.TELEGRAM,
+    slack.SLACK,
+    sillytavern.SILLYTAVERN,
+    envelopes.CODEX,
+    claude_code.CLAUDE_CODE,
+    envelopes.ROW,
     sharegpt.SHAREGPT,
+    gemini.GEMINI,
+    gemini.STUDIO,
+    responses.ITEM,
+    responses.PAGE,
     chat.CONVERSATION,
     chat.MESSAGE,
+    responses.RESPONSE,
+    whatsapp.WHATSAPP,
+    tables.CSV,
 )
 """longspan's formats. The first that recognises a value reads it, so special formats precede general ones."""
 
