@@ -6,19 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.data_files import blame_value
 from longspan.scenarios.histories.formats.messages import Said
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
-from longspan.scenarios.histories.repairs import drop_backward_dates, number_duplicates
+from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
 
 GAP: Final = timedelta(hours=1)
 """A longer pause between two messages starts a new session."""
+MAX_ID: Final = 200
+"""Maximum length of an id, or of a speaker's name, in characters."""
+MIN_REPEATED: Final = 20
+"""Two conversations that begin with a shorter message may do so by chance."""
 SKEW: Final = timedelta(seconds=2)
 """Two clocks may differ by this much, so a smaller step back in time says nothing about the order."""
 
@@ -96,10 +100,13 @@ class Log:
     """The contents of files for one conversation, in the order of the files."""
 
     groups: list[_Group | Part] = field(default_factory=list)
-    threads: dict[tuple[str, int], _Group] = field(default_factory=dict)
     questions: list[Asked] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
+    _threads: dict[tuple[str, int], _Group] = field(default_factory=dict)
+    _contents: dict[int, _Group] = field(default_factory=dict)
+    """Conversations by the hash of what they say, to recognise those that repeat and continue another."""
+    _zones: set[timedelta] = field(default_factory=set)
 
     def add_session(self, part: Part) -> None:
         """Add a session in longspan's own form."""
@@ -113,42 +120,71 @@ class Log:
             elif not message.text.strip():
                 self.skipped["messages without a text"] += 1
             else:
+                if message.at is not None:
+                    self._zones.add(message.at.utcoffset() or timedelta(0))
                 key = (message.thread, 0) if message.thread else ("", -number)
-                group = self.threads.get(key)
+                group = self._threads.get(key)
                 if group is None:
-                    group = self.threads[key] = _Group(ordered)
+                    group = self._threads[key] = _Group(ordered)
                     self.groups.append(group)
                 group.said.append(message)
 
+    def add_conversation(self, messages: Sequence[Said], number: int, *, ordered: bool) -> None:
+        """Add a conversation. Logs of requests repeat the whole conversation each time, of which only the continuation is added."""
+        content, longest = 0, 0
+        continued: _Group | None = None
+        said = [message for message in messages if message.kind != "skipped" and message.text.strip()]
+        for count, message in enumerate(said, 1):
+            content = hash((content, message.role, message.text))
+            group = self._contents.get(content)
+            if group is not None and not message.thread and (count > 1 or len(message.text) >= MIN_REPEATED):
+                continued, longest = group, count
+        if continued is None:
+            self.add_messages(messages, number, ordered=ordered)
+            if said and not said[0].thread:
+                self._contents[content] = self._threads["", -number]
+            return
+        self.skipped["repeated messages"] += longest
+        continued.said += said[longest:]
+        self._contents[content] = continued
+
     def assemble(self, id: str, file: str) -> Conversation:
         """Return the conversation. Raises InputError if an id is used twice, or if evidence names no turn."""
-        remarks = list(self.remarks)
-        names = _Names([group for group in self.groups if isinstance(group, _Group)])
+        groups = [group for group in self.groups if isinstance(group, _Group)]
+        names = _Names(groups)
+        known: dict[str, int] = {}
         parts: list[Part] = []
-        moved = repeated = 0
+        changes: Counter[str] = Counter()
         for group in self.groups:
             if isinstance(group, Part):
                 parts.append(group)
                 continue
-            said, again, changed = _arrange(group)
-            repeated += again
-            moved += changed
-            for session in _split(said):
-                turns = [Turn(each.place, each.id[:200] or None, names.speaker(each), each.text, each.kind) for each in session]
-                parts.append(Part(session[0].place, None, _wall(session[0].at), turns))
+            for session in _split(_arrange(group, known, changes)):
+                turns = [Turn(each.place, each.id[:MAX_ID] or None, names.speaker(each), each.text, each.kind) for each in session]
+                parts.append(Part(session[0].place, None, self._wall(session[0].at), turns))
             group.said = []
         parts = _assign(parts, file)
-        if len(parts) > sum(isinstance(group, Part) for group in self.groups):
-            parts, changes = _sort(parts)
-            remarks += changes
-        if moved:
-            remarks.append("messages are put in the order of time")
-        remarks += names.remarks
-        if repeated:
-            self.skipped["repeated messages"] += repeated
+        remarks = [*self.remarks, *names.remarks]
+        if groups and _is_unsorted(parts):
+            parts = _sort(parts)
+            changes["moved"] += 1
+        if changes["moved"]:
+            remarks.append("put in the order of time")
+        if len(self._zones) > 1:
+            remarks.append("times are in UTC, because the log has several time zones")
+        if changes["renamed"]:
+            remarks.append(f"ids that another conversation has too, and that were replaced: {changes['renamed']}")
+        if changes["repeated"]:
+            self.skipped["repeated messages"] += changes["repeated"]
         if self.skipped:
-            remarks.append("left out: " + ", ".join(f"{count} {what}" for what, count in sorted(self.skipped.items())))
+            remarks.append("left out: " + ", ".join(f"{count:,} {what}" for what, count in sorted(self.skipped.items())))
         return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
+
+    def _wall(self, at: datetime | None) -> datetime | None:
+        """Return a time as a clock on the wall shows it: without its zone, in whole seconds. It is UTC if there are several zones."""
+        if at is not None and at.tzinfo is not None and len(self._zones) > 1:
+            at = at.astimezone(UTC)
+        return None if at is None else at.replace(tzinfo=None, microsecond=0)
 
     def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[Question, ...]:
         turns = {turn.id for part in parts for turn in part.turns}
@@ -173,41 +209,57 @@ class _Names:
         self.remarks = [f"names of the speakers: {', '.join(known)}"[:500]] if known else []
 
     def speaker(self, said: Said) -> str:
-        return (said.name if self._many or not said.role else said.role) or said.role or "unknown"
+        return (said.name[:MAX_ID] if self._many or not said.role else said.role) or said.role or "unknown"
 
 
 def _instant(at: datetime) -> datetime:
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def _wall(at: datetime | None) -> datetime | None:
-    """Return a time as a clock on the wall shows it: without its zone, in whole seconds."""
-    return None if at is None else at.replace(tzinfo=None, microsecond=0)
-
-
-def _arrange(group: _Group) -> tuple[list[Said], int, bool]:
+def _arrange(group: _Group, known: dict[str, int], changes: Counter[str]) -> list[Said]:
     """Return a group's messages in order of time, each with a time if any has one, without repeated ones.
 
-    Also returns how many were repeated, and whether the order differs from the file's.
+    `known`: what earlier groups say, by id, which is updated. `changes` counts messages that are repeated, renamed or moved.
     """
-    said = group.said
+    said = _drop_repeated(group.said, known, changes)
     dated = [_instant(each.at) for each in said if each.at is not None]
-    changed = False
     if not group.ordered and len(dated) > 1:
         if _is_newest_first(dated, said):
-            said, changed = said[::-1], True
-            said = list(_restore_messages(said))
+            said = list(_restore_messages(said[::-1]))
             dated.reverse()
+            changes["moved"] += 1
         if any(one - other >= SKEW for one, other in pairwise(dated)):
-            changed = True
-            said = sorted(_fill(said), key=lambda each: _instant(each.at) if each.at else datetime.min.replace(tzinfo=UTC))
+            said = sorted(_fill(said), key=lambda each: _instant(each.at or datetime.min))
+            changes["moved"] += 1
+    return list(_fill(said))
+
+
+def _drop_repeated(said: Sequence[Said], known: dict[str, int], changes: Counter[str]) -> list[Said]:
+    """Return messages without those whose id and content another one has. The first keeps the earliest time, as a state has one time."""
     kept: list[Said] = []
-    seen: dict[str, Said] = {}
-    for each in _fill(said):
-        first = seen.setdefault(each.id, each) if each.id else each
-        if first is each or (first.role, first.text) != (each.role, each.text) or first.place == each.place:
-            kept.append(each)
-    return kept, len(said) - len(kept), changed
+    here: dict[str, int] = {}
+    for _, parts in groupby(said, key=lambda each: each.place):
+        message = list(parts)
+        id = next((each.id for each in message if each.id), "")
+        if not id:
+            kept += message
+            continue
+        content = hash(tuple((each.role, each.text) for each in message))
+        at = here.get(id)
+        if known.get(id) == content:
+            changes["repeated"] += 1
+            if at is not None and (new := message[0].at) is not None:
+                old = kept[at].at
+                if old is None or _instant(new) < _instant(old):
+                    kept[at : at + len(message)] = [each._replace(at=new) for each in kept[at : at + len(message)]]
+            continue
+        if at is None and id in known:
+            message = [each._replace(id="") for each in message]
+            changes["renamed"] += 1
+        known.setdefault(id, content)
+        here.setdefault(id, len(kept))
+        kept += message
+    return kept
 
 
 def _is_newest_first(dated: Sequence[datetime], said: Sequence[Said]) -> bool:
@@ -250,15 +302,19 @@ def _split(said: Sequence[Said]) -> Iterator[list[Said]]:
         yield session
 
 
-def _sort(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
-    """Return sessions in the order of time, and what was changed."""
-    if not any(one.at and other.at and other.at < one.at for one, other in pairwise(parts)):
-        return list(parts), []
-    if all(part.at for part in parts):
-        return sorted(parts, key=lambda part: part.at or datetime.min), ["sessions are put in the order of time"]
-    sessions, back = drop_backward_dates([Session(part.id or "", part.at, ()) for part in parts])
-    dated = [part._replace(at=session.at) for part, session in zip(parts, sessions, strict=True)]
-    return dated, [f"dates left out because they lie before an earlier session's: {back}"]
+def _is_unsorted(parts: Sequence[Part]) -> bool:
+    dates = [part.at for part in parts if part.at is not None]
+    return any(other < one for one, other in pairwise(dates))
+
+
+def _sort(parts: Sequence[Part]) -> list[Part]:
+    """Return sessions in the order of time. One without a time follows the one before it."""
+    last = next(part.at for part in parts if part.at is not None)
+    keys = []
+    for part in parts:
+        last = part.at or last
+        keys.append(last)
+    return [part for _, part in sorted(zip(keys, parts, strict=True), key=lambda pair: pair[0])]
 
 
 def _assign(parts: Sequence[Part], file: str) -> list[Part]:

@@ -164,7 +164,7 @@ class _Reader:
                 said = [_at(where, each) for each in form.read(value, self._context)]
             except MessageError as error:
                 raise InputError(f"{where}, {error}") from None
-        log.add_messages(said, self._batch, ordered=form.ordered)
+        (log.add_messages if form.alone or form.text else log.add_conversation)(said, self._batch, ordered=form.ordered)
         asked = value.get("questions", []) if isinstance(value, Mapping) else []
         for number, each in enumerate(asked if isinstance(asked, list) else [asked], 1):
             place = f"{where}, question {number}"

@@ -91,7 +91,7 @@ def _read_page(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     items = value["data"]
     spoken = [role for each in items if isinstance(each, Mapping) and (role := role_of(each)) in ("user", "assistant")]
     if len(spoken) > 1 and (spoken[0], spoken[-1]) == ("assistant", "user") and not any(map(_is_dated, items)):
-        context.notes.add("messages are put in the order of time")
+        context.notes.add("put in the order of time")
         items = items[::-1]
     return number_messages(items, context, read_item)
 

@@ -132,7 +132,7 @@ def test_conversations_are_put_in_the_order_of_time(tmp_path: Path) -> None:
     newest = [{"messages": [USER | {"content": day}], "created_at": f"2024-03-0{day}"} for day in "21"]
     history = log(lines(tmp_path / "log.jsonl", *newest, ASKED | {"evidence": ["2:1"]}))
     assert said(history) == [[("user", "1")], [("user", "2")]]
-    assert history.remarks == ("sessions are put in the order of time",)
+    assert history.remarks == ("put in the order of time",)
     assert history.questions[0].evidence == (history.turns[0].id,), "sessions are numbered as in the file"
 
 
