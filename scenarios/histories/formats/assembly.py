@@ -177,7 +177,7 @@ class Log:
         if changes["repeated"]:
             self.skipped["repeated messages"] += changes["repeated"]
         if self.skipped:
-            remarks.append("left out: " + ", ".join(f"{count:,} {what}" for what, count in sorted(self.skipped.items())))
+            remarks.append("left out: " + ", ".join(f"{what} ({count:,})" for what, count in sorted(self.skipped.items())))
         return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
 
     def _wall(self, at: datetime | None) -> datetime | None:

@@ -35,9 +35,10 @@ def _read_one(message: Any, context: Context) -> Iterator[Said]:
     found = list(read_message(message, context))
     calls = message.get("tool_calls") if isinstance(message, Mapping) else None
     spoken = [text for call in calls or () if (text := _spoken(call)) is not None] if isinstance(calls, list) else []
+    id = next((said.id for said in found if said.id), "")
     for said in found:
         if said.kind == "call" and spoken and said.text.startswith(f"[calls {SPOKEN}("):
-            yield said._replace(kind="said", text=spoken.pop(0))
+            yield said._replace(kind="said", text=spoken.pop(0), id=id)
         elif said.kind == "said" and said.role == "assistant" and spoken:
             yield Said("", "reasoning", "skipped")
         elif said.role == "user" and said.text.startswith('{"type"'):

@@ -73,6 +73,7 @@ class _Reader:
     def read_archive(self, path: Path) -> None:
         """Read the files in a folder, zip or tar that are logs, and note the others."""
         sources = {source.name: source for source in list_sources(path)}
+        used: set[str] = set()
         for name, source in sources.items():
             inside = PurePosixPath(name)
             if any(part.startswith((".", "__MACOSX")) for part in inside.parts):
@@ -81,8 +82,9 @@ class _Reader:
                 self._left_out.append(name)
                 continue
             values = read_stream(BytesIO(source.content()), source.where, self.notes)
-            if not self.read_file(values, name, partial(_find_companion, sources, inside), optional=True):
+            if not self.read_file(values, name, partial(_find_companion, sources, used, inside), optional=True):
                 self._left_out.append(name)
+        self._left_out = [name for name in self._left_out if name not in used]
 
     def read_file(self, values: Iterator[Found], name: str, find: Callable[[str], Any], *, optional: bool = False) -> bool:
         """Read a file's values. If `optional`, a file without a log is no error. Returns whether it is a log."""
@@ -186,8 +188,11 @@ def _is_log(found: Found) -> bool:
     return isinstance(value, dict) and ("turns" in value or "question" in value or find_format(value) is not None)
 
 
-def _find_companion(sources: Mapping[str, Source], near: PurePosixPath, name: str) -> Any:
-    """Return the JSON value of the file with this name in the folder of a file or above it, or None."""
+def _find_companion(sources: Mapping[str, Source], used: set[str], near: PurePosixPath, name: str) -> Any:
+    """Return the JSON value of the file with this name in the folder of a file or above it, or None. `used`: names of files found."""
     places = ((folder / name).as_posix() for folder in near.parents)
     found = next((place for place in places if place in sources), None)
-    return None if found is None else sources[found].json()
+    if found is None:
+        return None
+    used.add(found)
+    return sources[found].json()

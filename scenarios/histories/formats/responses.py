@@ -103,7 +103,7 @@ def _is_dated(value: Any) -> bool:
 ITEM: Final = LogFormat(
     "responses-item",
     "items of OpenAI's Responses API, each on its own line or in a list",
-    '{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "My cat is Olive."}]}',
+    '{"type": "function_call", "call_id": "c", "name": "save", "arguments": "{}"}',
     _is_item,
     read_item,
     alone=True,

@@ -44,7 +44,9 @@ def _show_link(link: re.Match[str], context: Context) -> str:
     kind, target, label = link.groups()
     if kind == "@":
         return f"@{label or _names(context).get(target, target)}"
-    return f"{kind.replace('!', '@')}{label or target}"
+    if kind or not label or label == target:
+        return f"{kind.replace('!', '@')}{label or target}"
+    return f"{label} ({target})"
 
 
 def _name(value: Mapping[str, Any], context: Context) -> str:
@@ -71,7 +73,7 @@ def _names(context: Context) -> Mapping[str, str]:
 SLACK: Final = LogFormat(
     "slack",
     "Slack's exports: the zip, its folder, or the file of a day",
-    '[{"type": "message", "user": "U1", "text": "My cat is Olive.", "ts": "1709316300.000100"}]',
+    '{"type": "message", "user": "U1", "text": "My cat is Olive.", "ts": "1709316300.000100"}',
     lambda value: isinstance(value, Mapping) and value.get("type") == "message" and "ts" in value and "role" not in value,
     _read,
     alone=True,

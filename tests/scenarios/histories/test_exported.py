@@ -155,7 +155,7 @@ def test_tools_are_read_as_such_or_left_out(tmp_path: Path) -> None:
             ("user", "[shares a picture]\nLook!"),
         ]
     ]
-    assert history.remarks == ("left out: 1 messages without a text, 1 reasoning",)
+    assert history.remarks == ("left out: messages without a text (1), reasoning (1)",)
     (without,) = read_histories("history", path, tools=False)
     assert said(without) == [[SAID[0], ("user", "[shares a picture]\nLook!")]]
     assert [turn.id for turn in without.turns] == ["1:1", "1:5"], "ids are the same with and without tools"
