@@ -9,6 +9,7 @@ from pathlib import Path
 from longspan.scenarios.histories.formats.own import write_lines
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.scenarios.histories.formats.registry import list_formats
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import write_new_file
 
 __all__ = ["convert_log", "describe_formats"]
@@ -17,6 +18,8 @@ __all__ = ["convert_log", "describe_formats"]
 def convert_log(log: Path, out: Path) -> Iterator[str]:
     """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError."""
     conversations = read_conversations(log)
+    if not any(each.parts for each in conversations):
+        raise InputError(f"{log}: has no turns")
     with write_new_file(out, "name another file") as partial, partial.open("x", encoding="utf-8") as file:
         for each in conversations:
             lines = write_lines(each.id, each.parts, each.questions, each.remarks)

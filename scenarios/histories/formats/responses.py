@@ -124,7 +124,7 @@ RESPONSE: Final = LogFormat(
 PAGE: Final = LogFormat(
     "openai-list",
     "pages of messages or items that OpenAI's Assistants, Responses and Conversations APIs list",
-    '{"object": "list", "data": [{"object": "thread.message", "role": "user", "content": []}]}',
+    '{"object": "list", "data": [{"object": "thread.message", "role": "user", "content": "My cat is Olive."}]}',
     lambda value: (
         isinstance(value, Mapping)
         and isinstance(value.get("data"), list)

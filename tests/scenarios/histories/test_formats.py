@@ -45,7 +45,8 @@ READ: dict[str, tuple[str, list[str], list[str]]] = {
         "2024-03-01T18:05:00",
         [CAT, 'assistant: [calls Read({"file_path":"olive.txt"})]', "assistant: [result of Read: She is two.]", NICE],
         [
-            "left out: entries of type file-history-snapshot (1), hidden messages (1), reasoning (1), sidechain messages (1), summaries (1)",
+            "left out: entries of type file-history-snapshot (1), hidden messages (1), reasoning (1), sidechain messages (1), "
+            "summaries (1)"
         ],
     ),
     "claude.json": (
