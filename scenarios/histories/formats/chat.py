@@ -23,7 +23,7 @@ CONVERSATION: Final = LogFormat(
     "chat",
     "conversations with messages, as in requests to OpenAI and Anthropic, and in fine-tuning files",
     '{"messages": [{"role": "user", "content": "My cat is Olive."}]}',
-    lambda value: isinstance(value, Mapping) and "messages" in value,
+    lambda value: "messages" in value,
     _read_conversation,
 )
 
@@ -31,7 +31,7 @@ MESSAGE: Final = LogFormat(
     "chat-message",
     "messages of chat APIs and libraries, each on its own line or in a list",
     '{"role": "user", "content": "My cat is Olive."}',
-    lambda value: isinstance(value, Mapping) and role_of(value) is not None,
+    lambda value: role_of(value) is not None,
     read_message,
     alone=True,
 )

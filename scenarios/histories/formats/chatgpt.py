@@ -21,7 +21,7 @@ INTERNAL: Final = {
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     nodes = value["mapping"]
     branch, others = shown_branch(nodes, value.get("current_node"), "mapping")
-    messages = [node["message"] for node in branch if isinstance(node.get("message"), Mapping)]
+    messages = [node["message"] for node in branch if isinstance(node.get("message"), dict)]
     yield from number_messages(messages, context, _read_node, at=find_time(value), thread=str(value.get("conversation_id") or ""))
     for _ in range(others):
         yield Said("", "messages of other branches", "skipped")
@@ -30,26 +30,26 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 def _read_node(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     content = message.get("content")
     metadata = message.get("metadata")
-    kind = content.get("content_type") if isinstance(content, Mapping) else None
+    kind = content.get("content_type") if isinstance(content, dict) else None
     if kind in INTERNAL:
         yield Said("", INTERNAL[str(kind)], "skipped")
         return
-    if isinstance(metadata, Mapping) and metadata.get("is_visually_hidden_from_conversation"):
+    if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
         yield Said("", "hidden messages", "skipped")
         return
-    files = metadata.get("attachments") if isinstance(metadata, Mapping) else None
-    extra = [{"type": "file", **file} for file in files or () if isinstance(file, Mapping)] if isinstance(files, list) else []
+    files = metadata.get("attachments") if isinstance(metadata, dict) else None
+    extra = [{"type": "file", **file} for file in files or () if isinstance(file, dict)] if isinstance(files, list) else []
     recipient = message.get("recipient")
     if kind in ("code", "execution_output", "tether_quote", "tether_browsing_display") or recipient not in (None, "all"):
         extra, content = [], _as_tool(content, str(recipient or "all"), kind)
-    elif isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+    elif isinstance(content, dict) and isinstance(content.get("parts"), list):
         content = [*content["parts"], *extra]
     yield from read_message({**message, "content": content}, context)
 
 
 def _as_tool(content: Any, recipient: str, kind: Any) -> Any:
     """Return code for a tool as a call. What a tool answers stays a text, because its role says so."""
-    text = content if not isinstance(content, Mapping) else content.get("text") or content.get("result") or content.get("parts")
+    text = content if not isinstance(content, dict) else content.get("text") or content.get("result") or content.get("parts")
     if recipient == "all":
         return text
     given = text if isinstance(text, str) else "\n".join(part for part in text or () if isinstance(part, str))
@@ -61,7 +61,7 @@ CHATGPT: Final = LogFormat(
     "ChatGPT's export: the zip, its folder, or conversations.json",
     '{"current_node": "b", "mapping": {"b": {"parent": null, "message": {"author": {"role": "user"}, '
     '"content": {"content_type": "text", "parts": ["My cat is Olive."]}}}}}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("mapping"), Mapping),
+    lambda value: isinstance(value.get("mapping"), dict),
     _read,
     ordered=True,
 )

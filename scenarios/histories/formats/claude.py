@@ -16,7 +16,7 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 
 def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         yield from read_message(message, context)
         return
     content = message.get("content") or message.get("text") or []
@@ -24,7 +24,7 @@ def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     for key in ("attachments", "files", "files_v2"):
         files = message.get(key)
         for file in files if isinstance(files, list) else ():
-            if isinstance(file, Mapping):
+            if isinstance(file, dict):
                 parts.append({"type": "file", "source": {"type": "text", "data": file.get("extracted_content") or ""}, **file})
     yield from read_message({**message, "content": parts}, context)
 
@@ -33,7 +33,7 @@ CLAUDE: Final = LogFormat(
     "claude",
     "Claude's export: the zip, its folder, or conversations.json",
     '{"uuid": "x", "chat_messages": [{"sender": "human", "text": "My cat is Olive."}]}',
-    lambda value: isinstance(value, Mapping) and "chat_messages" in value,
+    lambda value: "chat_messages" in value,
     _read,
     ordered=True,
 )

@@ -17,7 +17,7 @@ MARKS: Final = ("<command-", "<local-command-", "<system-reminder>", "<bash-stdo
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     message = value.get("message")
-    message = message if isinstance(message, Mapping) else {}
+    message = message if isinstance(message, dict) else {}
     hidden = next((what for key, what in NOT_SAID.items() if value.get(key) is True), None)
     if role_of(message) is None:
         hidden = "summaries" if value["type"] == "summary" else f"entries of type {value['type']:.40}"
@@ -36,7 +36,7 @@ CLAUDE_CODE: Final = LogFormat(
     "Claude Code's sessions, without sidechains",
     '{"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "My cat is Olive."}}',
     lambda value: (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and isinstance(value.get("type"), str)
         and not value.keys().isdisjoint(("sessionId", "leafUuid", "parentUuid", "isSnapshotUpdate", "uuid"))
         and role_of(value) is None

@@ -36,7 +36,7 @@ CODEX: Final = LogFormat(
     "Codex's sessions",
     '{"timestamp": "2024-03-01T18:05:00Z", "type": "response_item", '
     '"payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "My cat is Olive."}]}}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("type"), str) and isinstance(value.get("payload"), Mapping),
+    lambda value: isinstance(value.get("type"), str) and isinstance(value.get("payload"), dict),
     _read_codex,
     alone=True,
 )
@@ -51,7 +51,7 @@ ROW: Final = LogFormat(
     "row",
     "rows of stores of messages, such as LangChain's, with the message in a field",
     '{"session_id": "s", "message": {"type": "human", "data": {"content": "My cat is Olive."}}}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("message"), Mapping) and role_of(value["message"]) is not None,
+    lambda value: isinstance(value.get("message"), dict) and role_of(value["message"]) is not None,
     _read_row,
     alone=True,
 )

@@ -14,15 +14,15 @@ __all__ = ["GEMINI"]
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     system = value.get("systemInstruction") or value.get("system_instruction")
     messages: list[Any] = [{"role": "system", "content": system}] if system else []
-    messages += [value["contents"]] if isinstance(value.get("contents"), Mapping) else value.get("contents") or []
+    messages += [value["contents"]] if isinstance(value.get("contents"), dict) else value.get("contents") or []
     candidates = value.get("candidates")
-    messages += [each["content"] for each in candidates or () if isinstance(each, Mapping) and isinstance(each.get("content"), Mapping)][:1]
+    messages += [each["content"] for each in candidates or () if isinstance(each, dict) and isinstance(each.get("content"), dict)][:1]
     return number_messages([_with_role(each) for each in messages], context, at=find_time(value))
 
 
 def _with_role(message: Any) -> Any:
     """Return a message with a role: a content without one is the user's."""
-    return {"role": "user", **message} if isinstance(message, Mapping) else message
+    return {"role": "user", **message} if isinstance(message, dict) else message
 
 
 def _read_studio(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
@@ -30,7 +30,7 @@ def _read_studio(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     messages = [
         {"role": each.get("role"), "parts": [{"text": each.get("text"), "thought": each.get("isThought", False)}]}
         for each in chunks
-        if isinstance(each, Mapping)
+        if isinstance(each, dict)
     ]
     return number_messages(messages, context)
 
@@ -39,9 +39,7 @@ GEMINI: Final = LogFormat(
     "gemini",
     "requests to Gemini and responses",
     '{"contents": [{"role": "user", "parts": [{"text": "My cat is Olive."}]}]}',
-    lambda value: (
-        isinstance(value, Mapping) and (isinstance(value.get("contents"), list | Mapping) or isinstance(value.get("candidates"), list))
-    ),
+    lambda value: isinstance(value, dict) and (isinstance(value.get("contents"), list | dict) or isinstance(value.get("candidates"), list)),
     _read,
     ordered=True,
 )
@@ -50,7 +48,7 @@ STUDIO: Final = LogFormat(
     "ai-studio",
     "prompts saved by Google AI Studio",
     '{"chunkedPrompt": {"chunks": [{"role": "user", "text": "My cat is Olive."}]}}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("chunkedPrompt"), Mapping),
+    lambda value: isinstance(value.get("chunkedPrompt"), dict),
     _read_studio,
     ordered=True,
 )

@@ -15,7 +15,7 @@ PATHS: Final = (("values",), ("channel_values",), ("checkpoint", "channel_values
 
 def _inside(value: Any, path: tuple[str, ...]) -> Any:
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+        value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
@@ -32,14 +32,14 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 def _thread(config: Any) -> str:
     inner = _inside(config, ("configurable",)) or config
-    return first_text(inner, "thread_id") if isinstance(inner, Mapping) else ""
+    return first_text(inner, "thread_id") if isinstance(inner, dict) else ""
 
 
 LANGGRAPH: Final = LogFormat(
     "langgraph",
     "states and checkpoints of LangGraph",
     '{"values": {"messages": [{"type": "human", "content": "My cat is Olive."}]}}',
-    lambda value: isinstance(value, Mapping) and _messages(value) is not None,
+    lambda value: _messages(value) is not None,
     _read,
     ordered=True,
 )

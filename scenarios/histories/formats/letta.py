@@ -26,14 +26,14 @@ SPOKEN: Final = "send_message"
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     for agent in value["agents"]:
-        if isinstance(agent, Mapping):
+        if isinstance(agent, dict):
             thread = first_text(agent, "id", "name") if len(value["agents"]) > 1 else ""
             yield from number_messages(agent.get("messages") or [], context, _read_one, thread=thread)
 
 
 def _read_one(message: Any, context: Context) -> Iterator[Said]:
     found = list(read_message(message, context))
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
     spoken = [text for call in calls or () if (text := _spoken(call)) is not None] if isinstance(calls, list) else []
     id = next((said.id for said in found if said.id), "")
     for said in found:
@@ -49,8 +49,8 @@ def _read_one(message: Any, context: Context) -> Iterator[Said]:
 
 def _spoken(call: Any) -> str | None:
     """Return what a call of the tool that speaks says, or None for another call."""
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(function, Mapping) or function.get("name") != SPOKEN:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or function.get("name") != SPOKEN:
         return None
     given = _parse(function.get("arguments"))
     return first_text(given, "message") or None
@@ -61,7 +61,7 @@ def _parse(text: Any) -> Mapping[str, Any]:
         found = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _unwrap(said: Said) -> Said:
@@ -76,7 +76,7 @@ LETTA: Final = LogFormat(
     "letta",
     "Letta's agent files (.af)",
     '{"agents": [{"messages": [{"role": "user", "content": [{"type": "text", "text": "My cat is Olive."}]}]}]}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("agents"), list),
+    lambda value: isinstance(value.get("agents"), list),
     _read,
 )
 
@@ -89,7 +89,7 @@ def _read_listed(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
             yield said._replace(at=at)
     elif kind in ("tool_call", "approval_request"):
         call = value.get("tool_call")
-        call = call if isinstance(call, Mapping) else {}
+        call = call if isinstance(call, dict) else {}
         spoken = _spoken({"function": call})
         written = write_call(first_text(call, "name"), call.get("arguments", {}), context)
         yield written._replace(at=at) if spoken is None else Said("assistant", spoken, at=at)
@@ -103,7 +103,7 @@ LETTA_MESSAGE: Final = LogFormat(
     "letta-message",
     "messages as Letta's API lists them",
     '{"message_type": "user_message", "content": "My cat is Olive."}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("message_type"), str),
+    lambda value: isinstance(value.get("message_type"), str),
     _read_listed,
     alone=True,
 )

@@ -16,7 +16,7 @@ def _flatten(messages: Any) -> Iterator[Mapping[str, Any]]:
     pending = list(reversed(messages if isinstance(messages, list) else []))
     while pending:
         message = pending.pop()
-        if isinstance(message, Mapping):
+        if isinstance(message, dict):
             yield message
             children = message.get("children")
             pending += list(reversed(children)) if isinstance(children, list) else []
@@ -43,9 +43,9 @@ LIBRECHAT: Final = LogFormat(
     "LibreChat's exports",
     '{"conversationId": "c", "messages": [{"messageId": "m", "isCreatedByUser": true, "text": "My cat is Olive."}]}',
     lambda value: (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and isinstance(value.get("messages"), list)
-        and any(isinstance(each, Mapping) and "isCreatedByUser" in each for each in value["messages"])
+        and any(isinstance(each, dict) and "isCreatedByUser" in each for each in value["messages"])
     ),
     _read,
     ordered=True,

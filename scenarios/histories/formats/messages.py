@@ -90,8 +90,8 @@ class LogFormat:
 
     - what: what writes it, in a few words
     - example: its smallest form
-    - recognise: whether a JSON value has this format; for a text format, whether a text begins in it
-    - read: yields the messages of a value or text, in the order in which they were said if the value tells. Raises ValueError
+    - recognise: whether a JSON object has this format; for a text format, whether a text begins in it
+    - read: yields the messages of an object or text, in the order in which they were said if the value tells. Raises ValueError
     - alone: whether a value is a single message, so that consecutive values form a conversation
     - ordered: whether the order of messages is certain, so that they are not sorted by time
     - text: whether it is not JSON
@@ -126,11 +126,11 @@ def number_messages(
 def role_of(value: Mapping[str, Any]) -> str | None:
     """Return a message's role as it stands in the file, in lower case, or None if the value is not a message."""
     author, kind = value.get("author"), value.get("type")
-    role = author.get("role") if isinstance(author, Mapping) else None
+    role = author.get("role") if isinstance(author, dict) else None
     if kind == "constructor" and isinstance(value.get("id"), list) and value["id"]:
         role = str(value["id"][-1])
     given = [role, value.get("role"), value.get("sender"), value.get("from")]
-    if isinstance(value.get("data"), Mapping) or "content" in value:
+    if isinstance(value.get("data"), dict) or "content" in value:
         given.append(kind)
     found = next((each.casefold() for each in given if isinstance(each, str)), None)
     if found in ("chat", "chatmessage"):  # LangChain's, whose role is a field
@@ -141,7 +141,7 @@ def role_of(value: Mapping[str, Any]) -> str | None:
 
 def _inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a message, which LangChain keeps within `data` or `kwargs`."""
-    return next((value[key] for key in ("data", "kwargs") if isinstance(value.get(key), Mapping)), value)
+    return next((value[key] for key in ("data", "kwargs") if isinstance(value.get(key), dict)), value)
 
 
 def first_text(value: Mapping[str, Any], *keys: str) -> str:
@@ -152,7 +152,7 @@ def first_text(value: Mapping[str, Any], *keys: str) -> str:
 
 def read_message(value: Any, context: Context) -> Iterator[Said]:
     """Yield what a message says, in the forms of chat APIs and libraries. Raises ValueError."""
-    role = role_of(value) if isinstance(value, Mapping) else None
+    role = role_of(value) if isinstance(value, dict) else None
     if role is None:
         raise ValueError('must be a message such as {"role": "user", "content": "..."}')
     meaning = ROLES.get(role)
@@ -160,7 +160,7 @@ def read_message(value: Any, context: Context) -> Iterator[Said]:
         raise ValueError(f"role {role!r:.80}: must be user, assistant or system, or tool")
     inner = _inner(value)
     author = value.get("author")
-    name = first_text(inner, "name") or (first_text(author, "name") if isinstance(author, Mapping) else "")
+    name = first_text(inner, "name") or (first_text(author, "name") if isinstance(author, dict) else "")
     parts = _join(_read_contents(meaning, role, name, inner, context))
     speaker = meaning if meaning in ("user", "assistant", "system") else "assistant"
     at = find_time(value) or find_time(inner)
@@ -176,7 +176,7 @@ def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any],
     """Return the parts of a message, whose role means a speaker, a tool, a call, or nothing that was said."""
     if meaning == "skipped":
         return [Said("", f"messages of a {role}", "skipped")]
-    is_ui = isinstance(inner.get("parts"), list) and any(isinstance(part, Mapping) for part in inner["parts"])  # AI SDK's
+    is_ui = isinstance(inner.get("parts"), list) and any(isinstance(part, dict) for part in inner["parts"])  # AI SDK's
     keys = ("parts", "content", "text", "value") if is_ui else ("content", "parts", "text", "value")
     contents = next((inner[key] for key in keys if inner.get(key) not in (None, "", [])), None)
     parts = list(read_parts(contents, context))
@@ -186,7 +186,7 @@ def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any],
         parts = [*(part for part in parts if part.kind == "skipped"), write_result(name or called, text, context)]
     elif meaning == "call":
         parts = [write_call(*_called(part.text), context) for part in parts]
-    known = {each.get(key) for each in contents if isinstance(each, Mapping) for key in CALL_IDS} if isinstance(contents, list) else set()
+    known = {each.get(key) for each in contents if isinstance(each, dict) for key in CALL_IDS} if isinstance(contents, list) else set()
     if not is_ui:
         parts += _calls(inner, known, context)
     return parts or [Said("", "messages without a text", "skipped")]
@@ -206,19 +206,19 @@ def _join(parts: Iterable[Said]) -> list[Said]:
 def _calls(message: Mapping[str, Any], known: set[Any], context: Context) -> Iterator[Said]:
     """Yield the tool calls that a message has next to its content. `known`: ids of those within its content."""
     extra = message.get("additional_kwargs")
-    calls = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, Mapping) else None) or message.get("toolInvocations")
+    calls = message.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None) or message.get("toolInvocations")
     for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, Mapping) and not (known & {each for key in CALL_IDS if isinstance(each := call.get(key), str)}):
+        if isinstance(call, dict) and not (known & {each for key in CALL_IDS if isinstance(each := call.get(key), str)}):
             yield _call(call, context)
             if call.get("result") is not None:
                 yield write_result(first_text(call, "toolName"), call["result"], context)
-    if isinstance(message.get("function_call"), Mapping):
+    if isinstance(message.get("function_call"), dict):
         yield _call(message["function_call"], context)
 
 
 def _call(call: Mapping[str, Any], context: Context) -> Said:
     """Return a tool call in any of the common forms."""
-    inner = next((call[key] for key in ("function", "functionCall", "tool_call") if isinstance(call.get(key), Mapping)), call)
+    inner = next((call[key] for key in ("function", "functionCall", "tool_call") if isinstance(call.get(key), dict)), call)
     name = first_text(inner, "name", "toolName", "tool_name", "function")
     given: Any = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), {})
     for key in CALL_IDS:
@@ -233,7 +233,7 @@ def _called(text: str) -> tuple[str, Any]:
         call = json.loads(text)
     except (ValueError, RecursionError):
         return "", text
-    return (str(call.get("name", "")), call.get("arguments", call.get("parameters", {}))) if isinstance(call, Mapping) else ("", text)
+    return (str(call.get("name", "")), call.get("arguments", call.get("parameters", {}))) if isinstance(call, dict) else ("", text)
 
 
 def write_call(name: str, arguments: Any, context: Context) -> Said:
@@ -265,9 +265,9 @@ def read_parts(content: Any, context: Context) -> Iterator[Said]:
     """Yield the parts of a message's content: a text, a list of parts, or a single one. Raises ValueError."""
     if content is None or content == "":
         return
-    if isinstance(content, Mapping) and isinstance(content.get("parts"), list):  # ChatGPT's
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):  # ChatGPT's
         content = content["parts"]
-    if isinstance(content, str | Mapping):
+    if isinstance(content, str | dict):
         content = [content]
     if not isinstance(content, list):
         raise ValueError(f"content must be a string or a list of parts, got {type(content).__name__}")
@@ -275,7 +275,7 @@ def read_parts(content: Any, context: Context) -> Iterator[Said]:
         if isinstance(part, str):
             if part.strip():
                 yield Said("", part)
-        elif isinstance(part, Mapping):
+        elif isinstance(part, dict):
             yield from _part(part, context)
         else:
             raise ValueError(f'a part of content must be a string or like {{"type": "text", "text": "..."}}, got {type(part).__name__}')
@@ -313,7 +313,7 @@ def _part(part: Mapping[str, Any], context: Context) -> Iterator[Said]:
     elif meaning == "call":
         yield _call(part, context)
         inner = part.get("tool_call")
-        if isinstance(inner, Mapping) and inner.get("output") not in (None, ""):  # LibreChat's
+        if isinstance(inner, dict) and inner.get("output") not in (None, ""):  # LibreChat's
             yield write_result(first_text(inner, "name"), inner["output"], context)
     elif meaning == "result":
         yield _result(part, context)
@@ -331,7 +331,7 @@ def _words(kind: str, part: Mapping[str, Any]) -> Iterator[Said]:
     """Yield the text of a part, or that it was skipped."""
     both = (part, _mapping(part, "audio", "input_audio"))
     text = next((each[key] for each in both for key in ("text", "refusal", "transcript") if each.get(key) is not None), None)
-    text = text.get("value") if isinstance(text, Mapping) else text
+    text = text.get("value") if isinstance(text, dict) else text
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the text of a part must be a string, got {type(text).__name__}")
     if text and text.strip():
@@ -349,7 +349,7 @@ def _inline(part: Mapping[str, Any]) -> str:
 
 def _mapping(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     """Return the first of the values under these keys that is an object, or an empty one."""
-    return next((value[key] for key in keys if isinstance(value.get(key), Mapping)), {})
+    return next((value[key] for key in keys if isinstance(value.get(key), dict)), {})
 
 
 def _file(part: Mapping[str, Any], context: Context) -> str:
@@ -372,9 +372,9 @@ def _result(part: Mapping[str, Any], context: Context) -> Said:
 
 def _result_text(given: Any, context: Context) -> Any:
     """Return the text of a result that is a list of parts, or else the result."""
-    if isinstance(given, Mapping) and isinstance(given.get("type"), str) and "value" in given:  # AI SDK's
+    if isinstance(given, dict) and isinstance(given.get("type"), str) and "value" in given:  # AI SDK's
         given = given["value"]
-    if isinstance(given, list) and given and all(isinstance(each, Mapping) and ("text" in each or "type" in each) for each in given):
+    if isinstance(given, list) and given and all(isinstance(each, dict) and ("text" in each or "type" in each) for each in given):
         return "\n".join(part.text for part in read_parts(given, context) if part.kind != "skipped")
     return given
 

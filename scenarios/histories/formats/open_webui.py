@@ -18,10 +18,10 @@ _DETAILS: Final = re.compile(r'<details type="([\w-]+)".*?</details>\s*', re.DOT
 
 def _history(value: Any) -> Mapping[str, Any] | None:
     """Return the tree of a chat, or None if the value is not a chat."""
-    chat = value.get("chat") if isinstance(value, Mapping) else None
+    chat = value.get("chat") if isinstance(value, dict) else None
     for each in (chat, value):
-        history = each.get("history") if isinstance(each, Mapping) else None
-        if isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping):
+        history = each.get("history") if isinstance(each, dict) else None
+        if isinstance(history, dict) and isinstance(history.get("messages"), dict):
             return history
     return None
 
@@ -43,10 +43,10 @@ def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     files = message.get("files")
     parts = content if isinstance(content, list) else []
     for file in files if isinstance(files, list) else ():
-        if isinstance(file, Mapping):
-            inner = file.get("file") if isinstance(file.get("file"), Mapping) else {}
-            data = inner.get("data") if isinstance(inner, Mapping) and isinstance(inner.get("data"), Mapping) else {}
-            source = {"type": "text", "data": first_text(data, "content")} if isinstance(data, Mapping) else {}
+        if isinstance(file, dict):
+            inner = file.get("file") if isinstance(file.get("file"), dict) else {}
+            data = inner.get("data") if isinstance(inner, dict) and isinstance(inner.get("data"), dict) else {}
+            source = {"type": "text", "data": first_text(data, "content")} if isinstance(data, dict) else {}
             parts = [
                 *parts,
                 {"name": first_text(file, "name"), "type": "image" if file.get("type") == "image" else "file", "source": source},

@@ -112,7 +112,7 @@ class _Reader:
 
     def _log(self, value: Any) -> Log:
         """Return the log of the conversation that a value names."""
-        named = value.get("conversation") if isinstance(value, Mapping) else None
+        named = value.get("conversation") if isinstance(value, dict) else None
         return self._log_of(named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else "1")
 
     def _log_of(self, id: str) -> Log:
@@ -167,7 +167,7 @@ class _Reader:
             except MessageError as error:
                 raise InputError(f"{where}, {error}") from None
         (log.add_messages if form.alone or form.text else log.add_conversation)(said, self._batch, ordered=form.ordered)
-        asked = value.get("questions", []) if isinstance(value, Mapping) else []
+        asked = value.get("questions", []) if isinstance(value, dict) else []
         for number, each in enumerate(asked if isinstance(asked, list) else [asked], 1):
             place = f"{where}, question {number}"
             with blame_value(place):

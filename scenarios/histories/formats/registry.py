@@ -77,4 +77,6 @@ def list_formats() -> tuple[LogFormat, ...]:
 
 def find_format(value: Any, *, text: bool = False) -> LogFormat | None:
     """Return the first format that recognises a JSON value or a text, or None."""
+    if not text and not isinstance(value, dict):
+        return None
     return next((each for each in list_formats() if each.text == text and each.recognise(value)), None)

@@ -37,7 +37,7 @@ RESULTS: Final = tuple(f"{kind.removesuffix('_call')}_call_output" for kind in C
 
 def _is_item(value: Any) -> bool:
     return (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and "role" not in value
         and value.get("type") in ("reasoning", "item_reference", "compaction", *CALLS, *RESULTS)
     )
@@ -81,7 +81,7 @@ def _read_response(value: Mapping[str, Any], context: Context) -> Iterator[Said]
             items.append({"role": role, "content": given})
         elif isinstance(given, list):
             items += given
-        elif isinstance(given, Mapping) and isinstance(given.get("messages"), list):
+        elif isinstance(given, dict) and isinstance(given.get("messages"), list):
             items += given["messages"]
     yield from number_messages(items, context, read_item, at=find_time(value))
 
@@ -89,7 +89,7 @@ def _read_response(value: Mapping[str, Any], context: Context) -> Iterator[Said]
 def _read_page(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     """Yield the items of a page. Pages are often newest first, which shows if no item has a time: the assistant's words stand first."""
     items = value["data"]
-    spoken = [role for each in items if isinstance(each, Mapping) and (role := role_of(each)) in ("user", "assistant")]
+    spoken = [role for each in items if isinstance(each, dict) and (role := role_of(each)) in ("user", "assistant")]
     if len(spoken) > 1 and (spoken[0], spoken[-1]) == ("assistant", "user") and not any(map(_is_dated, items)):
         context.notes.add("put in the order of time")
         items = items[::-1]
@@ -97,7 +97,7 @@ def _read_page(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 
 def _is_dated(value: Any) -> bool:
-    return isinstance(value, Mapping) and find_time(value) is not None
+    return isinstance(value, dict) and find_time(value) is not None
 
 
 ITEM: Final = LogFormat(
@@ -114,7 +114,7 @@ RESPONSE: Final = LogFormat(
     "requests to OpenAI's Responses API and responses, and other pairs of input and output or prompt and completion",
     '{"input": "My cat is Olive.", "output": [{"type": "message", "role": "assistant", "content": []}]}',
     lambda value: (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and role_of(value) is None
         and any(isinstance(value.get(key), str | list) for key in ("input", "output", "prompt", "completion"))
     ),
@@ -126,9 +126,9 @@ PAGE: Final = LogFormat(
     "pages of messages or items that OpenAI's Assistants, Responses and Conversations APIs list",
     '{"object": "list", "data": [{"object": "thread.message", "role": "user", "content": "My cat is Olive."}]}',
     lambda value: (
-        isinstance(value, Mapping)
+        isinstance(value, dict)
         and isinstance(value.get("data"), list)
-        and any(_is_item(each) or (isinstance(each, Mapping) and role_of(each) is not None) for each in value["data"])
+        and any(_is_item(each) or (isinstance(each, dict) and role_of(each) is not None) for each in value["data"])
     ),
     _read_page,
 )

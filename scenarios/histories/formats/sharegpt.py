@@ -24,7 +24,7 @@ SHAREGPT: Final = LogFormat(
     "sharegpt",
     "ShareGPT's conversations, with function_call and observation",
     '{"conversations": [{"from": "human", "value": "My cat is Olive."}]}',
-    lambda value: isinstance(value, Mapping) and ("conversations" in value or isinstance(value.get("conversation"), list)),
+    lambda value: "conversations" in value or isinstance(value.get("conversation"), list),
     _read,
     ordered=True,
 )

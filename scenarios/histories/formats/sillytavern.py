@@ -25,7 +25,7 @@ SILLYTAVERN: Final = LogFormat(
     "sillytavern",
     "SillyTavern's chats",
     '{"name": "Ada", "is_user": true, "send_date": "March 1, 2024 6:05pm", "mes": "My cat is Olive."}',
-    lambda value: isinstance(value, Mapping) and ("mes" in value or {"user_name", "character_name"} <= value.keys()),
+    lambda value: "mes" in value or {"user_name", "character_name"} <= value.keys(),
     _read,
     alone=True,
 )

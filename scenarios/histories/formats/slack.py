@@ -27,7 +27,7 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     text = html.unescape(_LINK.sub(lambda link: _show_link(link, context), text))
     files = value.get("files")
     for file in files if isinstance(files, list) else ():
-        if isinstance(file, Mapping):
+        if isinstance(file, dict):
             what = "picture" if first_text(file, "mimetype").startswith("image/") else f"file: {first_text(file, 'name', 'title')}"
             text = f"{text}\n[shares a {what}]".strip()
     folder = PurePosixPath(context.file).parent.name
@@ -36,7 +36,7 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 def _texts(attachments: Any) -> Iterator[str]:
     for each in attachments if isinstance(attachments, list) else ():
-        if isinstance(each, Mapping):
+        if isinstance(each, dict):
             yield first_text(each, "text", "fallback")
 
 
@@ -52,7 +52,7 @@ def _show_link(link: re.Match[str], context: Context) -> str:
 def _name(value: Mapping[str, Any], context: Context) -> str:
     """Return a speaker's name: from users.json, or from the message, or else the user's id."""
     user, profile = first_text(value, "user"), value.get("user_profile")
-    known = _names(context).get(user) or (first_text(profile, "display_name", "real_name", "name") if isinstance(profile, Mapping) else "")
+    known = _names(context).get(user) or (first_text(profile, "display_name", "real_name", "name") if isinstance(profile, dict) else "")
     return known or first_text(value, "username") or user or first_text(value, "bot_id") or "unknown"
 
 
@@ -62,8 +62,8 @@ def _names(context: Context) -> Mapping[str, str]:
         users = context.find("users.json")
         names = context.kept["slack"] = {}
         for user in users if isinstance(users, list) else ():
-            if isinstance(user, Mapping):
-                profile = user.get("profile") if isinstance(user.get("profile"), Mapping) else {}
+            if isinstance(user, dict):
+                profile = user.get("profile") if isinstance(user.get("profile"), dict) else {}
                 names[first_text(user, "id")] = first_text(profile or {}, "display_name", "real_name") or first_text(
                     user, "real_name", "name"
                 )
@@ -74,7 +74,7 @@ SLACK: Final = LogFormat(
     "slack",
     "Slack's exports: the zip, its folder, or the file of a day",
     '{"type": "message", "user": "U1", "text": "My cat is Olive.", "ts": "1709316300.000100"}',
-    lambda value: isinstance(value, Mapping) and value.get("type") == "message" and "ts" in value and "role" not in value,
+    lambda value: value.get("type") == "message" and "ts" in value and "role" not in value,
     _read,
     alone=True,
 )

@@ -13,37 +13,37 @@ __all__ = ["DISCORD", "TELEGRAM"]
 
 def _chats(value: Any) -> list[Any]:
     """Return the chats of an export of Telegram. An export of a single chat has its messages at the top."""
-    chats = value.get("chats") if isinstance(value, Mapping) else None
-    listed = chats.get("list") if isinstance(chats, Mapping) else None
+    chats = value.get("chats") if isinstance(value, dict) else None
+    listed = chats.get("list") if isinstance(chats, dict) else None
     return listed if isinstance(listed, list) else [value]
 
 
 def _is_telegram(value: Any) -> bool:
     return any(
-        isinstance(chat, Mapping) and isinstance(chat.get("messages"), list) and any(map(_is_message, chat["messages"]))
+        isinstance(chat, dict) and isinstance(chat.get("messages"), list) and any(map(_is_message, chat["messages"]))
         for chat in _chats(value)
     )
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("type") in ("message", "service") and "date" in value and "role" not in value
+    return isinstance(value, dict) and value.get("type") in ("message", "service") and "date" in value and "role" not in value
 
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     chats = _chats(value)
     for chat in chats:
-        if isinstance(chat, Mapping):
+        if isinstance(chat, dict):
             thread = first_text(chat, "id", "name") if len(chats) > 1 else ""
             yield from number_messages(chat.get("messages") or [], context, _read_one, thread=thread)
 
 
 def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    if not isinstance(message, Mapping) or message.get("type") != "message":
+    if not isinstance(message, dict) or message.get("type") != "message":
         yield Said("", "notices", "skipped")
         return
     given = message.get("text") or ""
     parts = given if isinstance(given, list) else [given]
-    text = "".join(part if isinstance(part, str) else first_text(part, "text") for part in parts if isinstance(part, str | Mapping))
+    text = "".join(part if isinstance(part, str) else first_text(part, "text") for part in parts if isinstance(part, str | dict))
     name = first_text(message, "sticker_emoji", "file_name")
     shared = (
         "picture" if "photo" in message else first_text(message, "media_type").replace("_", " ") or ("file" if "file" in message else "")
@@ -67,13 +67,13 @@ def _read_discord(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 
 def _read_discord_message(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    author = message.get("author") if isinstance(message, Mapping) else None
-    if not isinstance(author, Mapping) or message.get("type", "Default") not in ("Default", "Reply"):
+    author = message.get("author") if isinstance(message, dict) else None
+    if not isinstance(author, dict) or message.get("type", "Default") not in ("Default", "Reply"):
         yield Said("", "notices", "skipped")
         return
     text, files = first_text(message, "content"), message.get("attachments")
     for file in files if isinstance(files, list) else ():
-        text += f"\n[shares a file: {first_text(file, 'fileName', 'url')}]" if isinstance(file, Mapping) else ""
+        text += f"\n[shares a file: {first_text(file, 'fileName', 'url')}]" if isinstance(file, dict) else ""
     name = first_text(author, "nickname", "name") or "unknown"
     yield Said("", text.strip(), name=name, at=find_time(message), id=first_text(message, "id"))
 
@@ -82,6 +82,6 @@ DISCORD: Final = LogFormat(
     "discord",
     "JSON of DiscordChatExporter",
     '{"channel": {"id": "1"}, "messages": [{"timestamp": "2024-03-01T18:05:00Z", "author": {"name": "Ada"}, "content": "Hi."}]}',
-    lambda value: isinstance(value, Mapping) and isinstance(value.get("channel"), Mapping) and isinstance(value.get("messages"), list),
+    lambda value: isinstance(value.get("channel"), dict) and isinstance(value.get("messages"), list),
     _read_discord,
 )

@@ -44,7 +44,7 @@ def find_time(value: Mapping[str, Any]) -> datetime | None:
 
 def parse_time(given: Any, *, day_first: bool = False) -> datetime:
     """Return a time, with its zone if it has one. Numbers are units since 1970, in UTC. Raises ValueError, OverflowError or OSError."""
-    if isinstance(given, Mapping):  # MongoDB's and Firestore's
+    if isinstance(given, dict):  # MongoDB's and Firestore's
         inner = next((given[key] for key in ("$date", "$numberLong", "seconds", "_seconds") if key in given), None)
         return parse_time(inner)
     if isinstance(given, str):

@@ -13,17 +13,17 @@ def shown_branch(nodes: Mapping[str, Any], leaf: Any, what: str, parent: str = "
 
     Without a leaf, the branch ends at the last node that no other node follows.
     """
-    followed = {node.get(parent) for node in nodes.values() if isinstance(node, Mapping) and isinstance(node.get(parent), str)}
-    leaves = [key for key, node in nodes.items() if isinstance(node, Mapping) and key not in followed]
+    followed = {node.get(parent) for node in nodes.values() if isinstance(node, dict) and isinstance(node.get(parent), str)}
+    leaves = [key for key, node in nodes.items() if isinstance(node, dict) and key not in followed]
     at = leaf if isinstance(leaf, str) and leaf in nodes else next(reversed(leaves), None)
     found: dict[str, Mapping[str, Any]] = {}
     while isinstance(at, str) and at in nodes:
         node = nodes[at]
-        if at in found or not isinstance(node, Mapping):
+        if at in found or not isinstance(node, dict):
             raise ValueError(
                 f"{what}: the messages before {at!r:.80} form a cycle" if at in found else f"{what}: {at!r:.80} is not a message"
             )
         found[at] = node
         at = node.get(parent)
-    others = sum(key not in found and isinstance(node, Mapping) and node.get("message", node) is not None for key, node in nodes.items())
+    others = sum(key not in found and isinstance(node, dict) and node.get("message", node) is not None for key, node in nodes.items())
     return list(found.values())[::-1], others
