@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, pairwise
+from functools import lru_cache
+from itertools import accumulate, groupby, pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.data_files import blame_value
@@ -104,8 +105,8 @@ class Log:
     skipped: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
     _threads: dict[tuple[str, int], _Group] = field(default_factory=dict)
-    _contents: dict[int, _Group] = field(default_factory=dict)
-    """Conversations by the hash of what they say, to recognise those that repeat and continue another."""
+    _begun: dict[int, _Group] = field(default_factory=dict)
+    """Conversations by the hashes of what they say up to each message, to recognise those that repeat or continue another."""
     _zones: set[timedelta] = field(default_factory=set)
 
     def add_session(self, part: Part) -> None:
@@ -130,23 +131,24 @@ class Log:
                 group.said.append(message)
 
     def add_conversation(self, messages: Sequence[Said], number: int, *, ordered: bool) -> None:
-        """Add a conversation. Logs of requests repeat the whole conversation each time, of which only the continuation is added."""
-        content, longest = 0, 0
-        continued: _Group | None = None
+        """Add a conversation. Logs of requests repeat the whole conversation each time: only its continuation is added."""
         said = [message for message in messages if message.kind != "skipped" and message.text.strip()]
-        for count, message in enumerate(said, 1):
-            content = hash((content, message.role, message.text))
-            group = self._contents.get(content)
-            if group is not None and not message.thread and (count > 1 or len(message.text) >= MIN_REPEATED):
-                continued, longest = group, count
-        if continued is None:
+        contents = list(accumulate(said, lambda before, each: hash((before, each.role, each.text)), initial=0))[1:]
+        group, known = next(
+            ((group, count) for count in range(len(said), 0, -1) if (group := self._begun.get(contents[count - 1]))), (None, 0)
+        )
+        is_chance = known == 1 and len(said[0].text) < MIN_REPEATED
+        if group is None or said[0].thread or is_chance or known not in (len(said), len(group.said)):
             self.add_messages(messages, number, ordered=ordered)
-            if said and not said[0].thread:
-                self._contents[content] = self._threads["", -number]
-            return
-        self.skipped["repeated messages"] += longest
-        continued.said += said[longest:]
-        self._contents[content] = continued
+            group = self._threads.get(("", -number))
+        else:
+            self.skipped["repeated messages"] += known
+            for place, (old, new) in enumerate(zip(group.said, said[:known], strict=False)):
+                if new.at is not None and (old.at is None or _instant(new.at) < _instant(old.at)):
+                    group.said[place] = old._replace(at=new.at)
+            group.said += said[known:]
+        if group is not None:
+            self._begun |= dict.fromkeys(contents, group)
 
     def assemble(self, id: str, file: str) -> Conversation:
         """Return the conversation. Raises InputError if an id is used twice, or if evidence names no turn."""
@@ -160,7 +162,10 @@ class Log:
                 parts.append(group)
                 continue
             for session in _split(_arrange(group, known, changes)):
-                turns = [Turn(each.place, each.id[:MAX_ID] or None, names.speaker(each), each.text, each.kind) for each in session]
+                turns = [
+                    Turn(each.place, each.id if 0 < len(each.id) <= MAX_ID else None, names.speaker(each), each.text, each.kind)
+                    for each in session
+                ]
                 parts.append(Part(session[0].place, None, self._wall(session[0].at), turns))
             group.said = []
         parts = _assign(parts, file)
@@ -205,11 +210,17 @@ class _Names:
             (said.role, said.name) for group in groups for said in group.said if said.kind == "said" and said.name and said.role
         )
         self._many = any(count > 1 for count in Counter(role for role, _ in found).values())
-        known = sorted({f"{role}: {name}" for role, name in found if name.casefold() != role}) if not self._many else []
+        known = sorted({f"{role}: {_clean_name(name)}" for role, name in found if name.casefold() != role}) if not self._many else []
         self.remarks = [f"names of the speakers: {', '.join(known)}"[:500]] if known else []
 
     def speaker(self, said: Said) -> str:
-        return (said.name[:MAX_ID] if self._many or not said.role else said.role) or said.role or "unknown"
+        return (_clean_name(said.name) if self._many or not said.role else said.role) or said.role or "unknown"
+
+
+@lru_cache(maxsize=1000)
+def _clean_name(name: str) -> str:
+    """Return a name in one line, without control characters."""
+    return "".join(filter(str.isprintable, " ".join(name.split())))[:MAX_ID].strip()
 
 
 def _instant(at: datetime) -> datetime:

@@ -15,8 +15,20 @@ def _read_conversation(value: Mapping[str, Any], context: Context) -> Iterator[S
     if not isinstance(value["messages"], list):
         raise ValueError("messages must be a list of messages")
     system = value.get("system")  # Anthropic's requests keep it outside the messages
-    messages = [*([{"role": "system", "content": system}] if system else []), *value["messages"]]
+    messages = [*([{"role": "system", "content": system}] if system else []), *value["messages"], *_answers(value)]
     return number_messages(messages, context, at=find_time(value))
+
+
+def _answers(value: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the answer to a request that is kept next to its messages."""
+    given = next((value[key] for key in ("choices", "response", "completion", "output") if value.get(key)), None)
+    given = given["choices"] if isinstance(given, dict) and isinstance(given.get("choices"), list) else given
+    given = given[0] if isinstance(given, list) and given else given
+    given = given["message"] if isinstance(given, dict) and isinstance(given.get("message"), dict) else given
+    if isinstance(given, str):
+        yield {"role": "assistant", "content": given}
+    elif isinstance(given, dict) and role_of(given) is not None:
+        yield given
 
 
 CONVERSATION: Final = LogFormat(

@@ -69,6 +69,7 @@ def read_stream(file: BinaryIO, where: str, notes: set[str]) -> Iterator[Found]:
         if not line:
             return
         size += len(line)
+        _check_size(size, where)
         first, number = line, number + 1
     first = first.removeprefix(b"\xef\xbb\xbf")
     more = file.readline(MAX_BYTES + 1)

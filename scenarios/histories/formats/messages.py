@@ -179,6 +179,8 @@ def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any],
     is_ui = isinstance(inner.get("parts"), list) and any(isinstance(part, dict) for part in inner["parts"])  # AI SDK's
     keys = ("parts", "content", "text", "value") if is_ui else ("content", "parts", "text", "value")
     contents = next((inner[key] for key in keys if inner.get(key) not in (None, "", [])), None)
+    if contents is None:  # Chat Completions keep these next to the content
+        contents = first_text(inner, "refusal") or first_text(_mapping(inner, "audio"), "transcript")
     parts = list(read_parts(contents, context))
     if meaning == "tool" and not any(part.kind == "result" for part in parts):
         text = "\n".join(part.text for part in parts if part.kind == "said")
@@ -336,6 +338,8 @@ def _words(kind: str, part: Mapping[str, Any]) -> Iterator[Said]:
         raise ValueError(f"the text of a part must be a string, got {type(text).__name__}")
     if text and text.strip():
         yield Said("", text)
+    elif kind == "input_audio":
+        yield Said("", "[shares a recording]")
     elif text is None and kind not in STRUCTURE:
         yield Said("", f"parts of type {kind:.40}" if kind else "parts without a text", "skipped")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -14,8 +14,10 @@ from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archi
 from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said
 from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, OwnRemarks, OwnSession
 from longspan.scenarios.histories.formats.registry import find_format
+from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.history import History
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import parse_json
 from longspan.simulator.base.terminal import complain
 
 __all__ = ["read_conversations", "read_log"]
@@ -23,12 +25,16 @@ __all__ = ["read_conversations", "read_log"]
 EXPECTED: Final = 'messages such as {"role": "user", "content": "..."} and questions such as {"question": "...", "answer": "..."}'
 KEYS: Final = "turns, messages, role and content, or question"
 """Keys that identify the kind of a line. Each line must have one of them, or be in another format."""
+PUBLISHED: Final = {"qa": "locomo", "haystack_sessions": "longmemeval"}
+"""Keys of published data that another reader reads."""
 ENDINGS: Final = frozenset({".json", ".jsonl", ".ndjson", ".txt", ".csv", ".tsv", ".af", ".log"})
 """Endings of the files that are read in a folder or an archive."""
 STEP: Final = 100_000
 """The number of values after which progress is reported."""
 DEEPEST: Final = 20
 """Maximum depth of lists within lists."""
+DEEPEST_INNER: Final = 3
+"""Maximum depth of the objects in which messages are looked for."""
 
 
 def read_log(path: Path, *, tools: bool = True) -> Iterator[History]:
@@ -131,10 +137,18 @@ class _Reader:
         self._begin_batch()
 
     def _read_text(self, found: Found) -> None:
+        """Read a text, which questions may follow, each on its own line."""
         form = find_format(found.value[:HEAD], text=True)
         if form is None:
             raise InputError(f"{found.where}: is neither JSON nor in a known text format; expected {EXPECTED}")
-        self._add(found.where, found.value, form, self._log_of("1"))
+        lines = found.value.replace("\r\n", "\n").rstrip().split("\n")
+        first = len(lines)
+        while first > 1 and lines[first - 1].startswith('{"question"'):
+            first -= 1
+        self._add(found.where, "\n".join(lines[:first]), form, self._log_of("1"))
+        for number, line in enumerate(lines[first:], first + 1):
+            place = f"{found.where}, line {number}"
+            self._read(place, parse_json(line, place, unique=True))
 
     def _read(self, where: str, value: Any) -> None:
         with blame_value(where):
@@ -152,26 +166,55 @@ class _Reader:
             elif "question" in value:
                 question = NamedQuestion.model_validate(value)
                 self._log_of(question.conversation).questions.append(question.asked(where))
+            elif inner := list(_find_inner(value, 0)):
+                self.notes.add(f"messages were found in {', '.join(dict.fromkeys(key for key, _ in inner))}"[:300])
+                self._add_inner(where, value, [each for _, each in inner])
             else:
-                raise ValueError(f"has none of the keys {KEYS}, but {', '.join(map(repr, value)) or 'nothing'}"[:300])
+                hint = next((f"; --data {name}=FILE reads such data" for key, name in PUBLISHED.items() if key in value), "")
+                raise ValueError(f"has none of the keys {KEYS}, but {', '.join(map(repr, value)) or 'nothing'}"[:300] + hint)
         self._begin_batch()
+
+    def _add_inner(self, where: str, value: Any, inner: Sequence[Any]) -> None:
+        """Add the messages of objects within an object, as one conversation."""
+        said: list[Said] = []
+        for each in inner:
+            form = find_format(each)
+            said += self._read_with(form, where, each) if form is not None else ()
+        at = find_time(value)
+        self._begin_batch()
+        dated = [each._replace(at=each.at or at) for each in said]
+        self._log(value).add_conversation(dated, self._batch, ordered=False)
+
+    def _read_with(self, form: LogFormat, where: str, value: Any) -> list[Said]:
+        with blame_value(where):
+            try:
+                return [_at(where, each) for each in form.read(value, self._context)]
+            except MessageError as error:
+                raise InputError(f"{where}, {error}") from None
 
     def _add(self, where: str, value: Any, form: LogFormat, log: Log) -> None:
         of = (str(id(log)), form.alone)
         if not form.alone or self._last != of:
             self._begin_batch()
         self._last = of
-        with blame_value(where):
-            try:
-                said = [_at(where, each) for each in form.read(value, self._context)]
-            except MessageError as error:
-                raise InputError(f"{where}, {error}") from None
+        said = self._read_with(form, where, value)
         (log.add_messages if form.alone or form.text else log.add_conversation)(said, self._batch, ordered=form.ordered)
         asked = value.get("questions", []) if isinstance(value, dict) else []
         for number, each in enumerate(asked if isinstance(asked, list) else [asked], 1):
             place = f"{where}, question {number}"
             with blame_value(place):
                 log.questions.append(NamedQuestion.model_validate(each).asked(place))
+
+
+def _find_inner(value: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the objects within an object that a format recognises, each with its key: logs wrap requests and responses in many ways."""
+    for key, inner in value.items():
+        listed = inner if isinstance(inner, list) else [inner]
+        for each in (item for one in listed for item in (one if isinstance(one, list) else [one])):
+            if isinstance(each, dict) and find_format(each) is not None:
+                yield key, each
+            elif isinstance(each, dict) and depth < DEEPEST_INNER:
+                yield from _find_inner(each, depth + 1)
 
 
 def _at(where: str, said: Said) -> Said:

@@ -19,8 +19,21 @@ TIMES: Final = (
 )
 """Keys that give the time of a message or conversation, by priority."""
 
-DAYS: Final = ("%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y")
-SLASHED: Final = {False: ("%m/%d/%Y", "%m/%d/%y"), True: ("%d/%m/%Y", "%d/%m/%y", "%d-%m-%Y", "%d-%m-%y")}
+DAYS: Final = (
+    "%B %d %Y",
+    "%b %d %Y",
+    "%d %B %Y",
+    "%d %b %Y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%Y-%m-%d",
+    "%d.%m.%Y",
+    "%d.%m.%y",
+    "%d-%m-%Y",
+    "%d-%m-%y",
+    "%m-%d-%Y",
+)
+SLASHED: Final = {False: ("%m/%d/%Y", "%m/%d/%y"), True: ("%d/%m/%Y", "%d/%m/%y")}
 """Dates with the month first, and dates with the day first. The file must show which of the two it uses."""
 HOURS: Final = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
 SCALES: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -28,18 +41,25 @@ SCALES: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
 _ZONE: Final = re.compile(r"(?:\s*[+-]0000)?\s*(?:UTC|GMT|Z)$")
 _SLASHED: Final = re.compile(r"\b([0-9]{1,2})[/-]([0-9]{1,2})[/-](?:[0-9]{4}|[0-9]{2})\b")
+_NAMED_ZONE: Final = re.compile(r"\[[^\]]*\]$|(?<=[0-9]) ?(?:[A-Z]{1,2}(?:ST|DT|T))$")
+_HALVES: Final = re.compile(r"\b[AP]M\b")
 _WEEKDAY: Final = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]* ", re.IGNORECASE)
 
 
 def find_time(value: Mapping[str, Any]) -> datetime | None:
     """Return the time of a message or conversation, from the first key that gives one, or None. Raises ValueError."""
-    key = next((key for key in TIMES if value.get(key) not in (None, "")), None)
+    key = next((key for key in TIMES if value.get(key) not in (None, "") and not _is_small(value[key])), None)
     if key is None:
         return None
     try:
         return parse_time(value[key])
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"{key} must be a time such as 2024-01-31T09:00 or seconds since 1970, got {value[key]!r:.40}") from None
+
+
+def _is_small(given: Any) -> bool:
+    """Return whether a number is no date but, for example, a duration: as seconds since 1970, it would be before March 1973."""
+    return isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < 1e8
 
 
 def parse_time(given: Any, *, day_first: bool = False) -> datetime:
@@ -50,7 +70,7 @@ def parse_time(given: Any, *, day_first: bool = False) -> datetime:
     if isinstance(given, str):
         if len(given) > 80:
             raise ValueError
-        return _parse_text(given.strip(), day_first)
+        return _parse_text(_NAMED_ZONE.sub("", given.strip()) if given.endswith("]") else given.strip(), day_first)
     if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) < 1e20:
         raise ValueError
     return _from_number(float(given))
@@ -72,14 +92,20 @@ def _parse_text(text: str, day_first: bool) -> datetime:
     with suppress(ValueError):
         found = datetime.fromisoformat(bare.strip())
         return found.replace(tzinfo=found.tzinfo or UTC)
-    with suppress(ValueError, TypeError, IndexError):
+    words = _normalize(bare)
+    with suppress(ValueError):
+        found = _parse_words(words, day_first)
+        return found if bare == text else found.replace(tzinfo=UTC)
+    if _HALVES.search(words):  # parsedate_to_datetime ignores them
+        raise ValueError
+    with suppress(TypeError, IndexError):
         return parsedate_to_datetime(text)
-    found = _parse_words(_normalize(bare), day_first)
-    return found if bare == text else found.replace(tzinfo=UTC)
+    raise ValueError
 
 
 def _normalize(text: str) -> str:
     """Return a date in words with single spaces, without weekdays, commas, `at` and ordinals, and with `6:05pm` as `6:05 PM`."""
+    text = _NAMED_ZONE.sub("", re.sub("日", " ", re.sub("[年月]", "-", text)))
     text = re.sub(r"[\u200e\u200f\u202a-\u202e]", "", text)
     text = re.sub(r"(\d+)h ?(\d+)m ?(\d+)s(?: ?\d+ms)?", r"\1:\2:\3", text)  # SillyTavern's
     text = re.sub(r"(\d)\s*([ap])\.?\s?m\b\.?", lambda found: f"{found[1]} {found[2].upper()}M", text, flags=re.IGNORECASE)

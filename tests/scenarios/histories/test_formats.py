@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import subprocess
+import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from longspan.scenarios.histories.formats.log_files import read_values
 from longspan.scenarios.histories.formats.messages import LogFormat
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.scenarios.histories.formats.registry import find_format, list_formats
@@ -44,10 +52,7 @@ READ: dict[str, tuple[str, list[str], list[str]]] = {
     "claude-code.jsonl": (
         "2024-03-01T18:05:00",
         [CAT, 'assistant: [calls Read({"file_path":"olive.txt"})]', "assistant: [result of Read: She is two.]", NICE],
-        [
-            "left out: entries of type file-history-snapshot (1), hidden messages (1), reasoning (1), sidechain messages (1), "
-            "summaries (1)"
-        ],
+        ["left out: entries of type file-history-snapshot (1), hidden messages (1), reasoning (1), sidechain messages (1), summaries (1)"],
     ),
     "claude.json": (
         "2024-03-01T18:05:00",
@@ -164,3 +169,161 @@ def test_a_conversion_overwrites_nothing_and_leaves_no_piece(tmp_path: Path, cap
     assert run_command(["convert", str(tmp_path / "none.json"), str(tmp_path / "new.jsonl")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
     assert out.read_text() == "mine"
+
+
+CAT_MESSAGE, ASKED = {"role": "user", "content": "My cat is Olive."}, {"question": "What is my cat called?", "answer": "Olive"}
+MORE = {"role": "assistant", "content": "Hi, Olive!"}
+LINES = "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in ({"role": "user", "content": "Café Olive"}, ASKED))
+
+
+def write(path: Path, *values: Any) -> Path:
+    path.write_text("".join(f"{json.dumps(value)}\n" for value in values), "utf-8")
+    return path
+
+
+def texts(path: Path) -> list[str]:
+    return [f"{turn.speaker}: {turn.text}" for each in read_conversations(path) for part in each.parts for turn in part.turns]
+
+
+@pytest.mark.parametrize(
+    ("content", "remark"),
+    [
+        (LINES.encode("utf-16"), "read as utf-16"),
+        (LINES.encode("utf-16-be"), "read as utf-16-be"),
+        (LINES.encode("cp1252"), "text that is not UTF-8 was read as Windows-1252"),
+        (b"\xef\xbb\xbf\r\n" + LINES.replace("\n", "\r\n").encode(), ""),
+        (gzip.compress(LINES.encode()), ""),
+        (json.dumps(json.loads(LINES.splitlines()[0]), indent=1).encode() + b"\n\n" + json.dumps(ASKED, indent=1).encode(), ""),
+    ],
+)
+def test_encodings_line_ends_and_layouts_are_recognised(content: bytes, remark: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    (found,) = read_conversations(path)
+    assert texts(path) == ["user: Café Olive"]
+    assert (found.remarks, len(found.questions)) == ((remark,) if remark else (), 1)
+
+
+def test_an_archive_has_its_shards_in_order_and_names_what_is_no_log(tmp_path: Path) -> None:
+    chat = json.loads((LOGS / "chatgpt.json").read_text("utf-8"))[0]
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("export/conversations-000.json", json.dumps([chat | {"conversation_id": "new", "create_time": 1712914200}]))
+        archive.writestr("export/conversations-001.json", json.dumps([CAT_MESSAGE | {"created_at": "2024-02-01"}]))
+        archive.writestr("export/user.json", json.dumps({"id": "u"}))
+        archive.writestr("export/chat.html", "<html>")
+        archive.writestr("export/questions.jsonl", json.dumps(ASKED))
+    (found,) = read_conversations(tmp_path / "export.zip")
+    assert [part.at and part.at.month for part in found.parts] == [2, 3]
+    assert found.remarks[0] == "files left out: export/chat.html, export/user.json"
+    assert len(found.questions) == 1
+
+
+def test_order_is_that_of_time_and_never_that_of_a_clock_that_is_a_second_off(tmp_path: Path) -> None:
+    newest = [MORE | {"created_at": 1712914210}, CAT_MESSAGE | {"created_at": 1712914200}]
+    assert texts(write(tmp_path / "a", *newest)) == ["user: My cat is Olive.", "assistant: Hi, Olive!"]
+    assert texts(write(tmp_path / "b", CAT_MESSAGE | {"created_at": 10**9 + 1}, MORE | {"created_at": 10**9})) == [
+        "user: My cat is Olive.",
+        "assistant: Hi, Olive!",
+    ]
+    zones = [CAT_MESSAGE | {"time": "2024-03-01T18:05:00+02:00"}, MORE | {"time": "2024-03-01T16:05:10Z"}]
+    (found,) = read_conversations(write(tmp_path / "c", *zones))
+    assert (str(found.parts[0].at), found.parts[0].turns[0].speaker) == ("2024-03-01 16:05:00", "user")
+    assert found.remarks == ("times are in UTC, because the log has several time zones",)
+    page = {"object": "list", "data": [{"type": "message", **MORE}, {"type": "message", **CAT_MESSAGE}]}
+    assert texts(write(tmp_path / "d", page))[0] == "user: My cat is Olive."
+
+
+def test_requests_that_repeat_their_conversation_are_read_once(tmp_path: Path) -> None:
+    first, more = {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Thanks."}
+    one, two = {"messages": [first, CAT_MESSAGE], "created_at": 1709316300}, {"messages": [first, CAT_MESSAGE, MORE, more]}
+    (found,) = read_conversations(write(tmp_path / "log", one, two, {"request": one, "response": {"choices": [{"message": MORE}]}}))
+    assert [turn.text for part in found.parts for turn in part.turns] == ["Be kind.", "My cat is Olive.", "Hi, Olive!", "Thanks."]
+    assert found.remarks == ("messages were found in request, choices", "left out: repeated messages (5)")
+
+
+def test_names_are_kept_and_halves_of_characters_replaced(tmp_path: Path) -> None:
+    users = [CAT_MESSAGE | {"name": "A\x1b[2J\nda"}, CAT_MESSAGE | {"name": "Ben", "content": "My cat \ud83d is Rex."}, MORE]
+    path = write(tmp_path / "log", *users)
+    assert texts(path) == ["A[2J da: My cat is Olive.", "Ben: My cat \ufffd is Rex.", "assistant: Hi, Olive!"]
+    assert read_conversations(path)[0].remarks == ("characters that are not valid Unicode were replaced",)
+
+
+def test_whatsapp_dates_show_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(
+        f"\u200e[3/1/24, 6:05:00\u202fPM] Ada: Hi.\r\n[3/13/24, 6:06:00\u202fPM] Ben: \u200eimage omitted\r\n{json.dumps(ASKED)}\r\n",
+        "utf-8",
+    )
+    (found,) = read_conversations(path)
+    assert [str(part.at) for part in found.parts] == ["2024-03-01 18:05:00", "2024-03-13 18:06:00"]
+    assert (texts(path), len(found.questions)) == (["Ada: Hi.", "Ben: [shares a picture or file]"], 1)
+
+
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "cut.jsonl": (json.dumps(CAT_MESSAGE).encode() + b'\n{"role": "user", "content": "Oli', "line 2: not JSON"),
+    "cut.gz": (gzip.compress(LINES.encode())[:-12], "damaged gzip"),
+    "cut.zip": (b"PK\x03\x04" + b"x" * 100, "cannot be unpacked"),
+    "deep.json": (b"[" * 500 + json.dumps(CAT_MESSAGE).encode() + b"]" * 500, "nested too deeply"),
+    "cycle.json": (b'{"messages": [{"messageId": "a", "parentMessageId": "a", "isCreatedByUser": true}]}', "has no turns"),
+    "twice.json": (b'{"role": "user", "content": "a", "content": "b"}', "'content' stands twice"),
+    "bytes": (bytes(range(256)), "begins like utf-16-be but is not"),
+    "text.txt": (b"Hello!\nNo log.\n", "is neither JSON nor in a known text format"),
+    "table.csv": (b'role,content\nuser,"open\n', "not a CSV table"),
+    "time.csv": (b"role,content,time\nuser,a,soon\n", "row 2: 'soon' is not a time"),
+    "bomb.gz": (gzip.compress(b" " * 2**20) * 1025, "larger than"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_in_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, problem = HOSTILE[name]
+    (tmp_path / name).write_bytes(content)
+    assert run_command(["convert", str(tmp_path / name), str(tmp_path / "out.jsonl")]) == 2
+    said = capsys.readouterr().err
+    assert problem in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_large_log_is_streamed(tmp_path: Path) -> None:
+    with (tmp_path / "log.jsonl").open("w") as file:
+        for number in range(20_000):
+            file.write(f'{{"role": "user", "content": "{"x" * 1000}", "id": "{number}"}}\n')
+    tracemalloc.start()
+    reading = read_values(tmp_path / "log.jsonl", set())
+    assert sum(1 for _ in reading) == 20_000
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+
+
+def test_a_package_adds_a_format_by_entry_point(tmp_path: Path) -> None:
+    info = tmp_path / "mine-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: mine\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[longspan.log_formats]\nmine = mine:MINE\n")
+    (tmp_path / "mine.py").write_text(
+        """
+from longspan.scenarios.histories.formats.log_files import read_values
+from longspan.scenarios.histories.formats.messages import LogFormat, Said
+
+def read(value, context):
+    for line in value["lines"]:
+        yield Said("user", line)
+
+MINE = LogFormat("mine", "my program", '{"lines": ["Hi."]}', lambda value: "lines" in value, read)
+"""
+    )
+    write(tmp_path / "log.jsonl", {"lines": ["My cat is Olive."]})
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    code = "from longspan.simulator.cli import main; main()"
+    command = [sys.executable, "-c", code, "convert", str(tmp_path / "log.jsonl"), str(tmp_path / "out.jsonl")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1: 1 session, 1 turn, 0 questions"), done.stderr
+
+
+def test_tools_can_be_left_out_of_a_run(tmp_path: Path) -> None:
+    data = write(tmp_path / "log.jsonl", {**MORE, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}, ASKED)
+    command = ["run", "history", "--data", f"history={data}", "--agent", "oracle", "--set", "tools=off", "--out", str(tmp_path / "runs")]
+    assert run_command(command) == 0
+    (result,) = (tmp_path / "runs").glob("*/result.json")
+    assert "1: left out by tools=off: 1 tool calls and results" in json.loads(result.read_text("utf-8"))["data_changes"]
