@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
 import longspan.scenarios.cream.arena_result as arena_result
+from longspan import __version__
 from longspan.simulator.base.tables import Table
 from longspan.simulator.cli import outputs
 from longspan.simulator.cli.schema import BESIDE, FILE
@@ -101,7 +101,7 @@ def document(types: dict[str, Any], id: str) -> dict[str, Any]:
             each["additionalProperties"] = False
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:longspan:{version('longspan')}:{id}",
+        "$id": f"urn:longspan:{__version__}:{id}",
         "$defs": known | {name: found for (name, _), found in made.items()},
     }
 

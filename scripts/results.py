@@ -15,16 +15,26 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import fsum
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import yaml
+from scripts.panel import (
+    Panel,
+    count_minutes,
+    guessed_share,
+    make_agreement,
+    make_reliability,
+    make_scores,
+    make_weaving,
+    name_memory,
+    render_table,
+)
 
 from longspan.simulator.base.files.packed import pack_journal
 from longspan.simulator.filler.draws import join_words
-from longspan.simulator.journal.run_folder import RESULT, RunFolder
+from longspan.simulator.journal.run_folder import RESULT
 from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.journal.turns_shown import turns_of
 from longspan.simulator.pages.report.figures import INK, render_figure
@@ -42,10 +52,14 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "results"
-PAGES: Final = (ROOT / "docs" / "reference" / "validity.md",)
+PAGES: Final = (ROOT / "docs" / "reference" / "validity.md", ROOT / "docs" / "reference" / "results.md")
 PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 
-TABLE: Final = re.compile(r"<!-- results: (?P<names>[\w -]+) -->\n.*?<!-- end of results -->", re.DOTALL)
+TABLE: Final = re.compile(
+    r"<!-- (?P<kind>known|scores|agreement|reliability|weaving): (?P<sweeps>[\w =;-]+) -->\n.*?<!-- end -->", re.DOTALL
+)
+"""The place of a table in a page: its kind, and the sweeps that it shows. A column of a panel is `sweep` or `head = sweep ...`."""
+
 HOUR: Final = 3600
 SHARES: Final = ("share", "far")
 LIMITS: Final[Mapping[Kind, str]] = {"token window": "tokens", "time window": "hours", "message window": "messages", "decay": ""}
@@ -182,12 +196,6 @@ def compare(stages: Sequence[ReachResult], truths: Sequence[Truth]) -> Iterator[
 # ---- the runs
 
 
-def minutes(run: RunFolder) -> float:
-    """Return the minutes that a run's agent took for its replies."""
-    events = (event for conversation in run.manifest.conversations for event in run.events(conversation))
-    return fsum((event.measured or {}).get("latency_s", 0.0) for event in events) / 60
-
-
 def add_runs(sweep: Path) -> Iterator[str]:
     """Copy a sweep's finished runs to results/, unless they are there, and yield their names.
 
@@ -258,36 +266,25 @@ class Row(NamedTuple):
         return sum(LIMITS[kind] == truth.unit for kind in self.kinds for truth in self.truths)
 
     @property
-    def name(self) -> str:
-        """The memory, or the window of the model alone."""
-        parsed = AgentSpec.parse(self.runs[0].manifest.agent)
-        options = parsed.options
-        if "drop" in options:
-            return f"drops {float(options['drop']):.0%} of the messages"
-        if "hours" in options:
-            return f"forgets after {options['hours']} hours"
-        if parsed.kind != "memory":
-            return f"prompts of up to {options['context']}" if options else f"`{parsed.kind}`"
-        size = f"?tokens={options['tokens']}" if "tokens" in options else ""
-        return f"`memory/{parsed.target}{size}`"
-
-    @property
     def cells(self) -> list[str]:
-        """The cells of the table about the reach."""
+        """The cells of a table: the memory, what it keeps, the report, the intervals that are right, the score and what was played."""
         (pooled,) = pool_reach(self.runs)
         contained = f"{sum(check.contains for check in self.checks)} of {sum(check.extent is not None for check in self.checks)}"
         known = ", ".join(map(str, self.truths)) or "everything"
-        return [self.name, known, pooled.sentence, contained if self.checks else "–"]
-
-    @property
-    def score(self) -> list[str]:
-        """The mean score, what guessing scores, and the evidence found, the number of runs and the minutes of each."""
         results = [run.result for run in self.runs]
         scores = [result.score / result.max_score for result in results if result.score is not None]
-        guessed = fmean(result.chance / result.max_score for result in results)
         found = [result.metrics[name] for result in results if (name := max(filter(RECALL.match, result.metrics), default=""))]
-        took = fmean(minutes(run.folder) for run in self.runs)
-        return [_mean(scores), f"{guessed:.0%}", _mean(found), f"{len(results)}", f"{took:.1f}"]
+        return [
+            name_memory(self.runs[0].manifest.agent),
+            known,
+            pooled.sentence,
+            contained if self.checks else "–",
+            _mean(scores),
+            f"{guessed_share(self.runs):.0%}",
+            _mean(found),
+            f"{len(results)}",
+            f"{fmean(map(count_minutes, self.runs)):.1f}",
+        ]
 
 
 def _mean(shares: Sequence[float]) -> str:
@@ -301,29 +298,28 @@ def _mean(shares: Sequence[float]) -> str:
 RECALL: Final = re.compile(r"evidence_recall@1")
 """The metric with the evidence among the first 10 memories."""
 
-HEADS: Final = ["memory", "what it keeps", "report", "intervals"]
-SCORES: Final = ["score", "guessing", "found", "runs", "minutes"]
+HEADS: Final = ["memory", "what it keeps", "report", "intervals", "score", "guessing", "found", "runs", "minutes"]
 
 
 def read_rows(sweeps: Iterable[str]) -> list[Row]:
     """Return the rows of some sweeps, in the order of their agents."""
-    rows = []
+    return [Row.of(runs) for sweep in sweeps for runs in _group([sweep]).values()]
+
+
+def _group(sweeps: Iterable[str]) -> dict[str, list[GradedRun]]:
+    """Return the runs of some sweeps by agent, in the order of the sweeps and their agents."""
+    groups: dict[str, list[GradedRun]] = {}
     for sweep in sweeps:
-        groups: dict[str, list[GradedRun]] = {}
-        for run in _load(RESULTS / sweep):
-            groups.setdefault(run.manifest.agent, []).append(run)
         order = [str(agent) for agent in yaml.safe_load((RESULTS / f"{sweep}.yaml").read_text("utf-8"))["agents"]]
-        rows += [Row.of(groups[agent]) for agent in order if agent in groups]
-    return rows
+        for run in sorted(_load(RESULTS / sweep), key=lambda run: order.index(run.manifest.agent)):
+            groups.setdefault(run.manifest.agent, []).append(run)
+    return groups
 
 
 def make_table(sweeps: Sequence[str]) -> str:
     """Return the table of some sweeps in Markdown, with the number of intervals that contain the truth below."""
     rows = read_rows(sweeps)
-    of_reach = any(run.result.reach for row in rows for run in row.runs)
-    heads = HEADS + SCORES if of_reach else [HEADS[0], *SCORES]
-    lines = [heads, ["---"] * len(heads), *([*row.cells, *row.score] if of_reach else [row.name, *row.score] for row in rows)]
-    text = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    text = render_table(HEADS, [row.cells for row in rows])
     checks = [check for row in rows for check in row.checks]
     reported = [check for check in checks if check.extent is not None]
     if not reported:
@@ -384,15 +380,27 @@ def _plot(axes: Axes, truth: float, checks: Sequence[Check]) -> None:
 def make_pages() -> dict[Path, bytes]:
     """Return the pages with their tables, and the figure."""
     pages = {page: page.read_text("utf-8") for page in PAGES}
-    sweeps = [name for text in pages.values() for found in TABLE.finditer(text) for name in found["names"].split()]
-    figure = render_figure(lambda drawn: draw(read_rows(sweeps), drawn), "svg")
+    known = [
+        name for text in pages.values() for found in TABLE.finditer(text) if found["kind"] == "known" for name in found["sweeps"].split()
+    ]
+    figure = render_figure(lambda drawn: draw(read_rows(known), drawn), "svg")
     made = {page: TABLE.sub(_fill, text).encode() for page, text in pages.items()}
     return {**made, PICTURE: figure}
 
 
 def _fill(found: re.Match[str]) -> str:
-    names = found["names"]
-    return f"<!-- results: {names} -->\n\n{make_table(names.split())}\n<!-- end of results -->"
+    kind, sweeps = found["kind"], found["sweeps"]
+    table = make_table(sweeps.split()) if kind == "known" else TABLES[kind](_read_panel(sweeps))
+    return f"<!-- {kind}: {sweeps} -->\n\n{table}\n<!-- end -->"
+
+
+TABLES: Final = {"scores": make_scores, "agreement": make_agreement, "reliability": make_reliability, "weaving": make_weaving}
+
+
+def _read_panel(text: str) -> Panel:
+    """Return the runs of each column."""
+    columns = [column.partition("=")[::2] for column in text.split(";")]
+    return {head.strip(): _group((names or head).split()) for head, names in columns}
 
 
 def find_differences() -> list[str]:

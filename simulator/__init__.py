@@ -2,3 +2,8 @@
 
 if __name__ != "longspan.simulator":
     raise ImportError(f"{__name__!r} is longspan's own folder: install longspan and import longspan.simulator")
+
+try:
+    import fcntl  # noqa: F401
+except ImportError:
+    raise ImportError("longspan needs Linux or macOS; on Windows, install it in WSL", name=__name__) from None

@@ -16,11 +16,13 @@ from typing import Any, Final, final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import longspan
+
 __all__ = ["PROJECT", "ROOT", "Environment", "build", "register"]
 
 ROOT: Final = Path(__file__).parents[1]
 
-PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"] | {"version": longspan.__version__}
 
 
 def build(target: str, out: Path, *, source: Path = ROOT) -> Path:

@@ -297,6 +297,9 @@ def test_what_handles_folders_that_longspan_owns_opens_files_in_one_place() -> N
     named = {"results/gradebook/commitment", "filler/trivia", "base/files/labels", "suite/suite"}
     own = {
         "base/installed",  # what packages have registered
+        "base/own_installation",
+        "cli/new",
+        "suite/provenance",
         "base/cache",
         "reading/replies/lexicon",
         "filler/draws",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,8 +14,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.environments import ROOT, Environment, build
+import longspan
+from longspan.simulator.base.own_installation import install_extra
+from longspan.simulator.suite.provenance import own_commit
+from tests.environments import PROJECT, ROOT, Environment, build, register
 
 FOLDERS = ("simulator", "scenarios", "agents")
 
@@ -75,35 +81,134 @@ def tracked(*folders: str) -> set[str]:
 def test_the_wheel_has_longspan_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
+        commit = opened.read("longspan/commit.txt").decode().strip()
     info = {name for name in names if re.match(r"longspan-[^/]+\.dist-info/", name)}
     assert {name.partition("/")[2] for name in info} >= {"METADATA", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE"}
-    assert names - info == {"longspan/__init__.py", "longspan/py.typed", *(f"longspan/{name}" for name in tracked(*FOLDERS))}
+    own = {f"longspan/{name}" for name in ("__init__.py", "__main__.py", "commit.txt", "py.typed")}
+    assert names - info == own | {f"longspan/{name}" for name in tracked(*FOLDERS)}
+    assert commit == own_commit()
 
 
 def test_the_sdist_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as opened:
         opened.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    assert {path.name for path in source.iterdir()} >= {"LICENSE", "NOTICE", "README.md", "CHANGELOG.md", "pyproject.toml"}
-    assert not any((source / name).exists() for name in (*FOLDERS, "tests", "docs"))
+    assert {path.name for path in source.iterdir()} >= {"LICENSE", "NOTICE", "README.md", "CHANGELOG.md", "pyproject.toml", *FOLDERS}
+    assert not any((source / name).exists() for name in ("tests", "docs", *(f"src/longspan/{name}" for name in FOLDERS)))
     again = build("wheel", tmp_path / "out", source=source)
     assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
 
 
-@pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_a_checkout_without_links_is_not_built(target: str, tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"):
-        shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "src" / "longspan").mkdir(parents=True)
-    shutil.copy(ROOT / "src" / "longspan" / "__init__.py", tmp_path / "src" / "longspan")
-    for name in FOLDERS:
-        (tmp_path / "src" / "longspan" / name).write_text(f"../../{name}", "utf-8")  # as git writes links on a file system without them
-    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert done.stderr.splitlines()[-1].endswith(
-        "is not a link to ../../simulator: clone with symbolic links (git -c core.symlinks=true clone ...)"
-    )
+@pytest.fixture(scope="module")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository as a zip of a forge unpacks where links are not kept: a link is a text file, and there is no history."""
+    folder = tmp_path_factory.mktemp("zipped")
+    for name in tracked("src", *FOLDERS, *(path.name for path in ROOT.iterdir() if path.is_file())):
+        copy = folder / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_symlink():
+            copy.write_text(str((ROOT / name).readlink()), "utf-8")
+        elif name == "src/longspan/commit.txt":
+            copy.write_text(str(own_commit()), "utf-8")
+        else:
+            shutil.copy(ROOT / name, copy)
+    return folder
+
+
+def test_a_zip_without_links_builds_the_same_packages(zipped: Path, wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    assert build("wheel", tmp_path, source=zipped).read_bytes() == wheel.read_bytes()
+    assert build("sdist", tmp_path, source=zipped).read_bytes() == sdist.read_bytes()
+
+
+def test_a_zip_without_links_is_installed_as_it_stands(zipped: Path, tmp_path: Path) -> None:
+    made = Environment(tmp_path / "venv")
+    made.install(build("wheel:editable", tmp_path, source=zipped))
+    done = made.run("longspan", *RUN, "--agent", "notebook", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (manifest,) = tmp_path.glob("runs/*/manifest.json")
+    versions = json.loads(manifest.read_text("utf-8"))["versions"]
+    assert (versions["longspan"], versions["longspan_commit"]) == (longspan.__version__, own_commit())
+
+
+def test_the_readme_has_links_that_work_on_an_index(installed: Environment) -> None:
+    (metadata,) = installed.site.glob("longspan-*.dist-info/METADATA")
+    text = metadata.read_text("utf-8")
+    (home,) = re.findall(r"^Project-URL: Repository, (.+)$", text, re.MULTILINE)
+    links = re.findall(r'(?:\]\(|<img src=")([^)"]+)', text.partition("\n\n")[2])
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    commit = str(own_commit()).removesuffix("-dirty")
+    inside = {link.partition("#")[0] for link in links if link.startswith(home)}
+    paths = {link.removeprefix(f"{home}/{kind}/{commit}/") for link in inside for kind in ("blob", "raw") if f"/{kind}/" in link}
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+WINDOWS = "import sys; sys.modules.update(fcntl=None, resource=None, termios=None); "
+"""Python without the modules that Windows lacks."""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("from longspan.__main__ import main; main()", "longspan: "), ("import longspan; longspan.run", "ImportError: ")],
+)
+def test_a_system_without_posix_is_refused_in_one_line(code: str, said: str, installed: Environment, tmp_path: Path) -> None:
+    done = installed.run("python", "-c", WINDOWS + code, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"{said}longspan needs Linux or macOS; on Windows, install it in WSL"
+    assert said == "ImportError: " or done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "installer", "command"),
+    [
+        ({}, "pip", "pip install 'longspan[gguf]'"),
+        ({"url": "file:///c/longspan", "dir_info": {}}, "pip", "pip install 'longspan[gguf] @ file:///c/longspan'"),
+        ({"url": "file:///c/longspan.whl", "archive_info": {}}, "pip", "pip install 'longspan[gguf] @ file:///c/longspan.whl'"),
+        (
+            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "requested_revision": "main", "commit_id": "0af1"}},
+            "pip",
+            "pip install 'longspan[gguf] @ git+https://host/a.git@0af1'",
+        ),
+        (
+            {"url": "file:///c/longspan", "vcs_info": {"vcs": "git", "commit_id": "0af1"}},
+            "pip",
+            "pip install 'longspan[gguf] @ git+file://localhost/c/longspan@0af1'",
+        ),
+        ({}, "uv", f"uv pip install --python {shlex.quote(sys.prefix)} 'longspan[gguf]'"),
+    ],
+)
+def test_an_extra_is_installed_as_longspan_was(
+    origin: dict[str, object], installer: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hint names an index only if longspan came from one."""
+    register({"name": "longspan", "version": "1.0", "entry-points": {}}, tmp_path)
+    (info,) = tmp_path.iterdir()
+    (info / "INSTALLER").write_text(f"{installer}\n", "utf-8")
+    if origin:
+        (info / "direct_url.json").write_text(json.dumps(origin), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(longspan, "__file__", str(tmp_path / "longspan" / "__init__.py"))
+    assert install_extra("gguf") == command
+
+
+def test_in_a_clone_an_extra_is_installed_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert install_extra("gguf").endswith("pip install -e '.[gguf]'")
+    monkeypatch.chdir(tmp_path)
+    assert install_extra("gguf").endswith(f"pip install -e {shlex.quote(f'{ROOT}[gguf]')}")
+
+
+def test_what_a_release_names_is_the_version_and_the_repository() -> None:
+    home = PROJECT["urls"]["Repository"]
+    assert [link for link in PROJECT["urls"].values() if not link.startswith(home)] == []
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert (cited["version"], cited["repository-code"]) == (longspan.__version__, home)
+    (contact,) = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml").read_text("utf-8"))["contact_links"]
+    assert contact["url"] == f"{home}/security/advisories/new"
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))["jobs"]["build"]["steps"]
+    (check,) = (step["run"] for step in steps if step.get("name") == "The tag is the version")
+    for tag, code in {f"v{longspan.__version__}": 0, "v0.0.1": 1}.items():
+        assert subprocess.run(["bash", "-c", check], cwd=ROOT, env=os.environ | {"GITHUB_REF_NAME": tag}, check=False).returncode == code
 
 
 @pytest.mark.parametrize("name", FOLDERS)

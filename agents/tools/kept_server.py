@@ -17,6 +17,7 @@ from longspan.agents.base import AgentError, InputError
 from longspan.agents.outside.exec import split_command
 from longspan.agents.tools.server import McpServer
 from longspan.simulator.base.files.folders import remove_folder
+from longspan.simulator.base.own_installation import install_extra
 
 __all__ = ["FOLDER", "KeptServer", "ServerCall"]
 
@@ -55,7 +56,7 @@ class KeptServer:
         self._timeout = timeout
         self.keeps_files = any(FOLDER in word for word in self._command)
         if find_spec("mcp") is None:
-            raise InputError("agent mcp needs the package mcp: pip install 'longspan[mcp]'")
+            raise InputError(f"agent mcp needs the package mcp: {install_extra('mcp')}")
         self._folder: Path | None = None
         self._server: McpServer | None = None
         self._calls: list[ServerCall] = []

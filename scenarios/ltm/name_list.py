@@ -40,6 +40,7 @@ _SEPARATED: Final = re.compile(r"[,;/&\u2192>|]|\b(?:and|then)\b")
 _NOTE: Final = re.compile(r"\([^()]*\)")
 _COMMAS: Final = {0x3001: ", ", 0xFF0C: ", ", 0xFF1B: "; "}
 """Commas and semicolons of East Asian scripts, with their Latin counterparts."""
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _PAUSES: Final = re.compile(r"\b(?:u+[hm]+|e+rm?|h+m+|ah+)\b[\s,.\u2026-]*", re.IGNORECASE)
 """Hesitations between names that retract nothing."""
 _INLINE: Final = re.compile(r"(?<=[\w,;:.]) (?=\(?\d{1,2}[.)] [A-Z])")
@@ -104,8 +105,8 @@ class NameList(Scenario):
             return paper.name_list(facts, record)
         expected = {plain(name): name for name in facts["names"]}
         known = [*expected.values(), *(name for name, _ in facts.get("similar", ())), *load_words("names")]
-        names = rf"\b(?:{'|'.join(map(re.escape, known))})\b"
-        reply = drop_replaced(_PAUSES.sub("", record.answer.reply.translate(_COMMAS)), r"\b(?-i:[A-Z])[^\W\d_]{2,20}", names)
+        reply = _PAUSES.sub("", record.answer.reply.translate(_COMMAS))
+        reply = drop_replaced(reply, r"\b(?-i:[A-Z])[^\W\d_]{2,20}", _WORD.pattern, {_WORD.findall(name)[0].lower() for name in known})
         reply = _INLINE.sub("\n", reply) if len(_INLINE.findall(reply)) >= MANY else reply
         listed = _find_answer(reply, Values(known, forms=False))
         listed = [*listed, *_find_added(reply, listed, known)] if listed else _find_written(reply, known)

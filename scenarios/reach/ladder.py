@@ -103,8 +103,9 @@ def _places(messages: int, span: int, random: Random) -> list[float]:
     stretches = max(2, round(messages / STRETCH))
     cuts = sorted(random.sample(range(1, messages), stretches - 1)) if messages > stretches else []
     shares = [math.exp(random.gauss(0, UNEVEN)) for _ in cuts]
+    *_, total = accumulate(shares, initial=0.0)  # since Python 3.12, sum() rounds differently, and a seed would mean another test
     filler = max(0.0, LAST * span - MESSAGE * (messages - 1))
-    gaps = dict(zip(cuts, (filler * share / sum(shares) for share in shares), strict=True))
+    gaps = dict(zip(cuts, (filler * share / total for share in shares), strict=True))
     step = min(MESSAGE, LAST * span / max(1, messages - 1))
     return list(accumulate((step + gaps.get(number, 0.0) for number in range(1, messages)), initial=0.0))
 

@@ -34,6 +34,7 @@ from longspan.simulator.cli import (
     export,
     importing,
     listing,
+    new,
     plot,
     prune,
     publishing,
@@ -121,9 +122,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from longspan.simulator.suite.provenance import describe_version
 
-        say(f"longspan {version('longspan')}")
+        say(f"longspan {describe_version()}")
         raise typer.Exit
 
 
@@ -148,6 +149,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
         "score": runs.score,
         "calibrate": calibrate.calibrate,
     },
+    "Write your own": {"new": new.new},
     "Data": {
         "convert": convert.convert,
         "import": importing.import_,

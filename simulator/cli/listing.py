@@ -258,15 +258,14 @@ def citations(
     ] = None,
 ) -> None:
     """Print BibTeX for the sources of suites, and for longspan."""
-    from importlib.metadata import version
-
+    from longspan import __version__
     from longspan.simulator.base import installed
     from longspan.simulator.suite.citing import list_references, longspan_itself
     from longspan.simulator.suite.suite import load_suite
 
     played = [load_suite(name) for name in suites or installed.installed_suites()]
     found = list_references({scenario for suite in played for scenario in suite.scenarios}, played)
-    say("\n\n".join([*found, longspan_itself(version("longspan"))]), lines=True)
+    say("\n\n".join([*found, longspan_itself(__version__)]), lines=True)
 
 
 def _print(what: str, rows: Sequence[Mapping[str, Any]], json_: bool) -> None:

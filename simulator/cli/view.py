@@ -28,12 +28,13 @@ def view(
     import trio
 
     from longspan.simulator.base.errors import InputError
+    from longspan.simulator.base.own_installation import install_extra
 
     try:
         from longspan.simulator.pages.view import serve_runs
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("starlette", "hypercorn"):
-            raise InputError("longspan view needs an extra: pip install 'longspan[view]'") from error
+            raise InputError(f"longspan view needs an extra: {install_extra('view')}") from error
         raise
 
     async def until_stopped() -> None:

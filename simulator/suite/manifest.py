@@ -13,7 +13,9 @@ from typing import Annotated, Any, Final, Literal, final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from longspan import __version__
 from longspan.simulator.suite.experiment import Experiment
+from longspan.simulator.suite.provenance import own_commit
 from longspan.simulator.suite.settings import Branch, RunSettings
 
 __all__ = ["ImportSource", "Manifest", "PlannedTest", "commit_definitions", "package_versions"]
@@ -217,9 +219,10 @@ def commit_definitions(nonce: str, seed: int, definitions: Iterable[dict[str, An
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a run's result may depend on."""
-    packages = ("longspan", "tiktoken", "trio", "pydantic", "jinja2")
-    return {"python": platform.python_version()} | {package: _version(package) for package in packages}
+    """Return the versions of Python and of the packages that a run's result may depend on, and longspan's commit."""
+    packages = ("tiktoken", "trio", "pydantic", "jinja2")
+    own = {"longspan": __version__, "longspan_commit": own_commit() or "unknown"}
+    return own | {"python": platform.python_version()} | {package: _version(package) for package in packages}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The origin of a run: its creation time, and the commit of its agent's code. Neither affects the run."""
+"""The origin of a run: its creation time, and the commits of its agent's code and of longspan. They do not affect the run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import subprocess
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["commit_of", "utc_now"]
+import longspan
+
+__all__ = ["commit_of", "describe_version", "own_commit", "utc_now"]
 
 TIMEOUT: Final = 10.0
 """The most seconds that git may take. After that, the run has no commit."""
@@ -28,6 +31,20 @@ def commit_of(file: Path) -> str | None:
     if _git(file.parent, "ls-files", "--error-unmatch", "--", file.name) is None:
         return None
     return _git(file.parent, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+@cache
+def own_commit() -> str | None:
+    """Return the commit of longspan's own code: the one that the package was built from, or else the clone's. None if it is unknown."""
+    package = Path(longspan.__file__).parent
+    built = (package / "commit.txt").read_text("utf-8").strip()
+    return commit_of(package / "__init__.py") if built.startswith("$") else built
+
+
+def describe_version() -> str:
+    """Return longspan's version and commit, such as `0.4.0 (commit 1f2e3d4c5b6a, modified)`."""
+    commit, dirty, _ = (own_commit() or "unknown").partition("-dirty")
+    return f"{longspan.__version__} (commit {commit[:12]}{', modified' if dirty else ''})"
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

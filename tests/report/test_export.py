@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.results.analysis.export import export_runs
@@ -237,5 +238,5 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
         main(["export", str(runs[0]), "--format", format, "--out", f"{tmp_path}/out"])
-    assert capsys.readouterr().err == f"longspan: --format {format} needs an extra: pip install 'longspan[{format}]'\n"
+    assert capsys.readouterr().err == f"longspan: --format {format} needs an extra: {install_extra(format)}\n"
     assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.terminal import quote_command
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
@@ -66,7 +67,7 @@ def test_a_missing_extra_is_named(made: Path, capsys: pytest.CaptureFixture[str]
     for name in [name for name in sys.modules if name.startswith(("longspan.simulator.pages.view", module))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    assert refused(capsys, str(made)) == "longspan: longspan view needs an extra: pip install 'longspan[view]'\n"
+    assert refused(capsys, str(made)) == f"longspan: longspan view needs an extra: {install_extra('view')}\n"
 
 
 # Access.

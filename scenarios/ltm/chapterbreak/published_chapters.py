@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, final
 
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import MAX_BYTES, file_stamp, parse_json, read_packed
+from longspan.simulator.base.own_installation import install_extra
 
 __all__ = ["Example", "read_examples"]
 
@@ -67,7 +68,7 @@ def _decompress(content: bytes, path: Path) -> bytes:
     try:
         import zstandard
     except ImportError as error:
-        raise InputError(f"{path}: reading zst needs the zstandard package: pip install 'longspan[zst]', or unpack the file") from error
+        raise InputError(f"{path}: reading zst needs the zstandard package: {install_extra('zst')}, or unpack the file") from error
     try:
         with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as reader:
             unpacked: bytes = reader.read(MAX_BYTES + 1)

@@ -84,21 +84,24 @@ def write_new_file(path: Path, remedy: str = "choose another file with --out") -
 
 
 @contextmanager
-def write_new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that is renamed to `path` when the context ends. Raises InputError as `write_new_file` does."""
+def write_new_folder(path: Path, choose: str = "choose another folder with --out") -> Iterator[Path]:
+    """Yield a temporary folder that is renamed to `path` when the context ends. Raises InputError as `write_new_file` does.
+
+    `choose` says how to choose another folder.
+    """
     if path.exists() or path.is_symlink():
-        raise InputError(f"{path}: already exists; choose another folder with --out")
+        raise InputError(f"{path}: already exists; {choose}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
         partial.chmod(0o755)
     except OSError as error:
-        raise InputError(f"{path}: cannot create the folder: {error.strerror}; choose another with --out") from error
+        raise InputError(f"{path}: cannot create the folder: {error.strerror}; {choose}") from error
     try:
         yield partial
         partial.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}; {choose}") from error
     finally:
         remove_folder(partial)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
+from longspan import __version__
 from longspan.simulator.base.files.file_io import replace_file, write_text
 from longspan.simulator.base.files.folders import path_inside, read_file
 from longspan.simulator.base.terminal import escape_invisible
@@ -102,7 +102,7 @@ def contrasts_content(family: Family, runs: Sequence[GradedRun]) -> dict[str, An
     """Return the content of contrasts.json."""
     return {
         "format": 1,
-        "longspan": version("longspan"),
+        "longspan": __version__,
         "correction": family.contrasts.correction,
         "alpha": family.contrasts.alpha,
         "contrasts": [

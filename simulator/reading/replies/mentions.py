@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Container, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple, final
 
@@ -397,16 +397,22 @@ def correction_cues() -> str:
     return re.sub(r" (?=(?:s|m|ve)\b)", ".", "|".join(cues)).replace("*", r"\w*")
 
 
-@lru_cache(maxsize=100)
+@cache
 def _replaced_pattern(value: str, by: str) -> re.Pattern[str]:
     cues = rf"(?:(?:{correction_cues()})[\s,;:.!\u2026\u2013\u2014-]{{1,4}}(?:(?:you|i) [a-z' ]{{2,30}}[:,;] ?)?){{1,4}}"
     gap = r"[\s,;:.(\u2026\u2013\u2014-]{1,4}"
-    return re.compile(rf"{value}(?:\s?\({cues}(?P<new>{by})\)|{gap}{cues}(?={by}))", re.IGNORECASE)
+    return re.compile(rf"{value}(?:\s?\({cues}(?P<new>{by})\)|{gap}{cues}(?=(?P<next>{by})))", re.IGNORECASE)
 
 
-def drop_replaced(text: str, value: str, by: str = "") -> str:
+def drop_replaced(text: str, value: str, by: str = "", known: Container[str] | None = None) -> str:
     """Return `text` without values that it replaces at once: "4 (sorry, 3)", "Ada - no, I mean Bea".
 
-    `value` and `by` are patterns of the replaced and the new value; by default, these are the same.
+    `value` and `by` are patterns of the replaced and the new value; by default, these are the same. The new value must be among the
+    `known` ones, if given; these are in lower case.
     """
-    return _replaced_pattern(value, by or value).sub(lambda match: match["new"] or "", text)
+
+    def replace(match: re.Match[str]) -> str:
+        new = match["new"] or match["next"]
+        return (match["new"] or "") if known is None or new.lower() in known else match[0]
+
+    return _replaced_pattern(value, by or value).sub(replace, text)

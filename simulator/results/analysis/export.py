@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 from longspan.simulator.base.errors import InputError, JournalError
 from longspan.simulator.base.files.file_io import write_new_file, write_new_folder
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.results.analysis.inspect_log import log_writer
 from longspan.simulator.results.analysis.rows import TESTS, TURNS, Row, Rows, escape_surrogates, rows_of
 from longspan.simulator.results.analysis.spreadsheet import write_csv
@@ -94,7 +95,7 @@ def _parquet(path: Path, columns: Mapping[str, type]) -> Iterator[Add]:
         pa: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError as error:
-        raise InputError("--format parquet needs an extra: pip install 'longspan[parquet]'") from error
+        raise InputError(f"--format parquet needs an extra: {install_extra('parquet')}") from error
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
     with parquet.ParquetWriter(path, schema) as writer:

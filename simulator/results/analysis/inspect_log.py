@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.results.analysis.rows import OwnTurns, Row, Rows, escape_surrogates
 from longspan.simulator.results.graded_runs import GradedRun
 from longspan.simulator.results.result import TestResult
@@ -34,7 +35,7 @@ def log_writer(folder: Path) -> Callable[[GradedRun, Rows], None]:
     try:
         log, model, scorer = (import_module(f"inspect_ai.{name}") for name in ("log", "model", "scorer"))
     except ImportError as error:
-        raise InputError("--format inspect needs an extra: pip install 'longspan[inspect]'") from error
+        raise InputError(f"--format inspect needs an extra: {install_extra('inspect')}") from error
     converter = _Converter(log, model, scorer)
     counts: Counter[str] = Counter()
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.subject.telemetry import TELEMETRY
 
@@ -26,7 +27,7 @@ def export_traces(wanted: bool) -> Iterator[Any]:
     try:
         from longspan.simulator.subject.tracing.spans import TraceExporter
     except ImportError as error:
-        raise InputError("--otel needs an extra: pip install 'longspan[otel]'") from error
+        raise InputError(f"--otel needs an extra: {install_extra('otel')}") from error
     tracing = TraceExporter()
     token = TELEMETRY.set(tracing)
     try:

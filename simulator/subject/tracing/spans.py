@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any, Final, final
 
 from opentelemetry import context as current
@@ -19,6 +18,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace import Span as OtelSpan
 
+from longspan import __version__
 from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.contract.messages import Message, Reply, Usage
 from longspan.simulator.subject.ledger import Costs, total_cost
@@ -60,13 +60,13 @@ class TraceExporter:
         try:
             resource = Resource.create()
             if str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
-                resource = resource.merge(Resource({SERVICE_NAME: "longspan", "service.version": version("longspan")}))
+                resource = resource.merge(Resource({SERVICE_NAME: "longspan", "service.version": __version__}))
             provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
         except Exception as error:  # for example, an unknown sampler or a malformed limit
             self._collector.close()
             raise InputError(f"--otel: OpenTelemetry's environment variables cannot be used: {one_line(error)}") from error
         provider.add_span_processor(self._collector)
-        self._tracer = provider.get_tracer("longspan", version("longspan"))
+        self._tracer = provider.get_tracer("longspan", __version__)
         self._captures = os.environ.get(CAPTURE, "").strip().lower() in CAPTURING
         self._elsewhere = [0, 0]
         self._problem_elsewhere = ""

@@ -17,6 +17,7 @@ import trio
 
 from longspan.simulator.base.closing import report_failure
 from longspan.simulator.base.errors import AgentError, InputError, JournalError, LongspanError, StoppedError, one_line
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.journal.journal_tail import JournalTail
 from longspan.simulator.journal.run_folder import RunFolder
@@ -64,7 +65,7 @@ def import_ray() -> Any:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
-        raise InputError("--on ray needs an extra: pip install 'longspan[ray]'") from error
+        raise InputError(f"--on ray needs an extra: {install_extra('ray')}") from error
     return ray
 
 

@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
 import trio
 
+from longspan import __version__
 from longspan.simulator.base.closing import take_failures
 from longspan.simulator.base.errors import InputError, LongspanError, StoppedError, one_line
 from longspan.simulator.contract.agent import can_repeat_turn
@@ -121,7 +121,7 @@ def probe_node(orders: Sequence[Order], required: str) -> str:
 
     The node needs the `required` version of longspan, and everything that each run needs before its first turn.
     """
-    if (own := version("longspan")) != required:
+    if (own := __version__) != required:
         return f"it has longspan {own}, and the sweep was started by longspan {required}"
     try:
         for order in orders:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final, final
 
 import trio
 
+from longspan import __version__
 from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.running.sweeps.ray.node import Order, answer_of, probe_node
@@ -64,7 +64,7 @@ class Nodes:
         id, errors = node["NodeID"], self._ray.exceptions
         there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(id, soft=False)
         task = self._probe.options(num_cpus=0, max_retries=0, scheduling_strategy=there, name="longspan probe").remote(
-            self._orders, version("longspan")
+            self._orders, __version__
         )
         problem = f"it did not answer within {PROBE_TIMEOUT:g} s"
         with trio.move_on_after(PROBE_TIMEOUT) as limit:
