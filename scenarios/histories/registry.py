@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from longspan.scenarios.histories import beam, locomo, longmemeval, personamem
 from longspan.scenarios.histories.formats.reading import read_log
@@ -23,7 +23,7 @@ READERS: Final[Mapping[str, Callable[..., Iterator[History]]]] = {
 }
 
 
-def read_histories(name: str, path: Path | str, **options: bool) -> tuple[History, ...]:
+def read_histories(name: str, path: Path | str, **options: Any) -> tuple[History, ...]:
     """Return the histories at a path: a file, folder, zip or tar. `name` is its format, see READERS. `options`: of the reader.
 
     Raises InputError in one line that names the fault and its file, line, conversation or question.

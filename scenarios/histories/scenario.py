@@ -89,7 +89,7 @@ class Histories(Scenario):
         return MADE_UP if self.data is None else self.name
 
     @property
-    def _reading(self) -> Mapping[str, bool]:
+    def _reading(self) -> Mapping[str, Any]:
         """Options of the data's reader."""
         return {}
 
@@ -301,16 +301,23 @@ class PersonaMem(Histories):
 class OwnLog(Histories):
     """Questions about your own log of conversations, in any of the forms of `longspan list formats`.
 
-    `tools`: include tool calls and their results, or leave them out (off).
+    `tools`: include tool calls and their results, or leave them out (off). `questions_file`: questions about the log.
     """
 
     name: ClassVar[str] = "history"
 
     tools: bool = True
+    questions_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _has_log(self) -> OwnLog:
+        if self.questions_file is not None and self.data is None:
+            raise ValueError("questions are asked about a log: --data history=FILE names it")
+        return self
 
     @property
-    def _reading(self) -> Mapping[str, bool]:
-        return {"tools": self.tools}
+    def _reading(self) -> Mapping[str, Any]:
+        return {"tools": self.tools, "questions": self.questions_file}
 
 
 def _ids(names: Iterable[str]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby, islice, pairwise
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.data_files import blame_value
@@ -24,6 +24,8 @@ MAX_ID: Final = 200
 """Maximum length of an id, or of a speaker's name, in characters."""
 MIN_REPEATED: Final = 20
 """Two conversations that begin with a shorter message may do so by chance."""
+MOST_NAMED: Final = 3
+"""The number of turns that an error about an ambiguous quotation names."""
 SKEW: Final = timedelta(seconds=2)
 """Two clocks may differ by this much, so a smaller step back in time says nothing about the order."""
 
@@ -78,9 +80,8 @@ class Conversation(NamedTuple):
     def history(self, where: str, *, tools: bool = True) -> History:
         """Return the history, with or without tool calls and results. Raises InputError if it has no turns or questions."""
         if not self.questions:
-            raise InputError(
-                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
-            )
+            example = '{"question": "...", "answer": "..."}'
+            raise InputError(f"{where}: has no questions; name their file with --data questions=FILE, or add lines such as {example}")
         kept = [(part, [turn for turn in part.turns if tools or turn.kind == "said"]) for part in self.parts]
         sessions = tuple(
             Session(part.id or "", part.at, tuple(Utterance(turn.id or "", turn.speaker, turn.text) for turn in turns))
@@ -192,13 +193,41 @@ class Log:
         return None if at is None else at.replace(tzinfo=None, microsecond=0)
 
     def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[Question, ...]:
-        turns = {turn.id for part in parts for turn in part.turns}
-        for each in self.questions:
-            stray = next((label for label in each.question.evidence if label not in turns), None)
-            if stray is not None:
-                raise InputError(f"{each.place}: evidence {stray!r:.80} names no turn of conversation {id!r}")
+        turns = {turn.id or "": turn.text for part in parts for turn in part.turns}
+        quotations = _Quotations(turns)
         ids = _assign_ids(file, [(each.place, each.question.id or None, str(number)) for number, each in enumerate(self.questions, 1)])
-        return tuple(replace(each.question, id=own) for each, own in zip(self.questions, ids, strict=True))
+        asked = []
+        for each, own in zip(self.questions, ids, strict=True):
+            with blame_value(each.place):
+                evidence = [label if label in turns else quotations.find(label, id) for label in each.question.evidence]
+            asked.append(replace(each.question, id=own, evidence=tuple(dict.fromkeys(evidence))))
+        return tuple(asked)
+
+
+@final
+class _Quotations:
+    """Finds the turns that quotations come from. White space and capitals may differ."""
+
+    def __init__(self, turns: Mapping[str, str]) -> None:
+        self._turns = turns
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return {id: _normalise(text) for id, text in self._turns.items()}
+
+    def find(self, quotation: str, conversation: str) -> str:
+        """Return the id of the only turn that contains a quotation. Raises ValueError."""
+        said = _normalise(quotation)
+        found = list(islice((id for id, text in self._texts.items() if said and said in text), MOST_NAMED))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ValueError(f"evidence {quotation!r:.80} is said in several turns ({', '.join(found)}): name one of them")
+        raise ValueError(f"evidence {quotation!r:.80} is neither the id nor a part of a turn of conversation {conversation!r:.80}")
+
+
+def _normalise(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 @final

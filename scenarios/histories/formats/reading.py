@@ -13,12 +13,15 @@ from longspan.scenarios.histories.formats.assembly import Conversation, Log
 from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archive, read_stream, read_values
 from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said
 from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, OwnRemarks, OwnSession
+from longspan.scenarios.histories.formats.questions import read_questions
 from longspan.scenarios.histories.formats.registry import find_format
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.history import History
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import parse_json
+from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.base.terminal import complain
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["read_conversations", "read_log"]
 
@@ -29,6 +32,8 @@ PUBLISHED: Final = {"qa": "locomo", "haystack_sessions": "longmemeval"}
 """Keys of published data that another reader reads."""
 ENDINGS: Final = frozenset({".json", ".jsonl", ".ndjson", ".txt", ".csv", ".tsv", ".af", ".log"})
 """Endings of the files that are read in a folder or an archive."""
+DEFAULT: Final = "1"
+"""The id of a conversation without a name."""
 STEP: Final = 100_000
 """The number of values after which progress is reported."""
 DEEPEST: Final = 20
@@ -37,14 +42,21 @@ DEEPEST_INNER: Final = 3
 """Maximum depth of the objects in which messages are looked for."""
 
 
-def read_log(path: Path, *, tools: bool = True) -> Iterator[History]:
-    """Yield the conversations of a log as histories, with or without tool calls and results. Raises InputError."""
-    for each in read_conversations(path):
+def read_log(path: Path, *, tools: bool = True, questions: Path | None = None) -> Iterator[History]:
+    """Yield the conversations of a log as histories, with or without tool calls and results. Raises InputError.
+
+    `questions`: a file with more questions. Conversations that have none are then left out.
+    """
+    found = read_conversations(path, questions)
+    for each in [each for each in found if each.questions] if questions is not None else found:
         yield each.history(f"{path}, conversation {each.id!r}", tools=tools)
 
 
-def read_conversations(path: Path) -> list[Conversation]:
-    """Return the conversations of a log, which need not have questions. Raises InputError, naming the place at fault."""
+def read_conversations(path: Path, questions: Path | None = None) -> list[Conversation]:
+    """Return the conversations of a log, which need not have questions, with those of a file of `questions`.
+
+    Raises InputError, naming the place at fault.
+    """
     reader = _Reader()
     if is_archive(path):
         reader.read_archive(path)
@@ -52,6 +64,8 @@ def read_conversations(path: Path) -> list[Conversation]:
         reader.read_file(read_values(path, reader.notes), path.name, lambda name: (find_near([path], name) or (None, None))[1])
     if not reader.logs:
         raise InputError(f"{path}: {'has no file that is a log' if is_archive(path) else 'is empty'}; expected {EXPECTED}")
+    if questions is not None:
+        reader.add_questions(questions)
     return [log.assemble(id, str(path)) for id, log in reader.finish()]
 
 
@@ -75,6 +89,15 @@ class _Reader:
             if self._left_out:
                 log.remarks.append(f"files left out: {', '.join(self._left_out)}"[:500])
             yield id, log
+
+    def add_questions(self, path: Path) -> None:
+        """Add the questions of a file. If there is only one conversation, they need not name it."""
+        for id, asked in read_questions(path, self.notes):
+            log = next(iter(self.logs.values())) if id == DEFAULT and len(self.logs) == 1 else self.logs.get(id)
+            if log is None:
+                known = f"its conversations are {join_some([*self.logs])}"
+                raise InputError(f"{asked.place}: there is no conversation {id!r:.80}{suggest(id, self.logs, known)}")
+            log.questions.append(asked)
 
     def read_archive(self, path: Path) -> None:
         """Read the files in a folder, zip or tar that are logs, and note the others."""
@@ -119,7 +142,7 @@ class _Reader:
     def _log(self, value: Any) -> Log:
         """Return the log of the conversation that a value names."""
         named = value.get("conversation") if isinstance(value, dict) else None
-        return self._log_of(named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else "1")
+        return self._log_of(named if isinstance(named, str) and 0 < len(named) <= MAX_NAME else DEFAULT)
 
     def _log_of(self, id: str) -> Log:
         return self.logs.setdefault(id, Log())
@@ -145,7 +168,7 @@ class _Reader:
         first = len(lines)
         while first > 1 and lines[first - 1].startswith('{"question"'):
             first -= 1
-        self._add(found.where, "\n".join(lines[:first]), form, self._log_of("1"))
+        self._add(found.where, "\n".join(lines[:first]), form, self._log_of(DEFAULT))
         for number, line in enumerate(lines[first:], first + 1):
             place = f"{found.where}, line {number}"
             self._read(place, parse_json(line, place, unique=True))
