@@ -79,7 +79,8 @@ class Conversation(NamedTuple):
         """Return the history, with or without tool calls and results. Raises InputError if it has no turns or questions."""
         if not self.questions:
             raise InputError(
-                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line'
+                f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line; '
+                "longspan convert writes a log to which they can be added"
             )
         kept = [(part, [turn for turn in part.turns if tools or turn.kind == "said"]) for part in self.parts]
         sessions = tuple(
