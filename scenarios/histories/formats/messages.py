@@ -188,7 +188,8 @@ def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any],
         parts = [*(part for part in parts if part.kind == "skipped"), write_result(name or called, text, context)]
     elif meaning == "call":
         parts = [write_call(*_called(part.text), context) for part in parts]
-    known = {each.get(key) for each in contents if isinstance(each, dict) for key in CALL_IDS} if isinstance(contents, list) else set()
+    listed = contents if isinstance(contents, list) else []
+    known = {each[key] for each in listed if isinstance(each, dict) for key in CALL_IDS if isinstance(each.get(key), str)}
     if not is_ui:
         parts += _calls(inner, known, context)
     return parts or [Said("", "messages without a text", "skipped")]

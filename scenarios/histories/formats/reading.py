@@ -16,7 +16,7 @@ from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, Ow
 from longspan.scenarios.histories.formats.registry import find_format
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.history import History
-from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.base.files.file_io import parse_json
 from longspan.simulator.base.terminal import complain
 
@@ -191,6 +191,8 @@ class _Reader:
                 return [_at(where, each) for each in form.read(value, self._context)]
             except MessageError as error:
                 raise InputError(f"{where}, {error}") from None
+            except (TypeError, LookupError, AttributeError, RecursionError) as error:  # a field has a type that the format does not expect
+                raise InputError(f"{where}: cannot be read as {form.name}: {one_line(error)}") from error
 
     def _add(self, where: str, value: Any, form: LogFormat, log: Log) -> None:
         of = (str(id(log)), form.alone)
