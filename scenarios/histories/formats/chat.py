@@ -16,7 +16,7 @@ def _read_conversation(value: Mapping[str, Any], context: Context) -> Iterator[S
         raise ValueError("messages must be a list of messages")
     system = value.get("system")  # Anthropic's requests keep it outside the messages
     messages = [*([{"role": "system", "content": system}] if system else []), *value["messages"], *_answers(value)]
-    return number_messages(messages, context, at=find_time(value))
+    return number_messages(messages, context, context.dispatch, at=find_time(value))
 
 
 def _answers(value: Mapping[str, Any]) -> Iterator[Any]:
