@@ -41,7 +41,7 @@ def _split(content: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of a text: what was said, and what its details are."""
     at = 0
     for found in _DETAILS.finditer(content):
-        yield {"type": "text", "text": content[at : found.start()]}
+        yield {"type": "text", "text": content[at : found.start()].strip()}
         at, fields = found.end(), dict(_FIELD.findall(found[2]))
         if found[1] == "tool_calls":
             name, given, result = (_decode(fields.get(key, "")) for key in ("name", "arguments", "result"))
