@@ -249,7 +249,13 @@ def formats(json_: JsonOption = False) -> None:
         {"format": name, "description": what, "smallest_form": example}
         for name, what, example in load_plugin(CONVERTERS, "list", "formats")()
     ]
-    _print("formats", rows, json_)
+    if json_:
+        say_json({"formats": rows})
+        return
+    for row in rows:
+        say(f"{row['format']}: {row['description']}")
+        for line in row["smallest_form"].splitlines():
+            say(f"  {line}")
 
 
 def citations(

@@ -15,8 +15,14 @@ def _read_conversation(value: Mapping[str, Any], context: Context) -> Iterator[S
     if not isinstance(value["messages"], list):
         raise ValueError("messages must be a list of messages")
     system = value.get("system")  # Anthropic's requests keep it outside the messages
-    messages = [*([{"role": "system", "content": system}] if system else []), *value["messages"], *_answers(value)]
-    return number_messages(messages, context, at=find_time(value))
+    messages = [*([{"role": "system", "content": system}] if system else []), *_flatten(value["messages"]), *_answers(value)]
+    return number_messages(messages, context, context.dispatch, at=find_time(value))
+
+
+def _flatten(messages: list[Any]) -> Iterator[Any]:
+    """Yield messages, which LangSmith keeps in a list within a list."""
+    for each in messages:
+        yield from each if isinstance(each, list) else [each]
 
 
 def _answers(value: Mapping[str, Any]) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages, read_message
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages, read_message, role_of
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.formats.trees import shown_branch
 
@@ -34,11 +34,12 @@ def _read_node(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     if kind in INTERNAL:
         yield Said("", INTERNAL[str(kind)], "skipped")
         return
-    if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
+    is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
+    if is_hidden and role_of(message) != "tool":  # what tools have found in files is hidden, but was said
         yield Said("", "hidden messages", "skipped")
         return
     files = metadata.get("attachments") if isinstance(metadata, dict) else None
-    extra = [{"type": "file", **file} for file in files or () if isinstance(file, dict)] if isinstance(files, list) else []
+    extra = [{**file, "type": "file"} for file in files or () if isinstance(file, dict)] if isinstance(files, list) else []
     recipient = message.get("recipient")
     if kind in ("code", "execution_output", "tether_quote", "tether_browsing_display") or recipient not in (None, "all"):
         extra, content = [], _as_tool(content, str(recipient or "all"), kind)

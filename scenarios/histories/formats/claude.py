@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages, read_message
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, first_text, number_messages, read_message
 from longspan.scenarios.histories.formats.times import find_time
+from longspan.scenarios.histories.formats.trees import shown_messages
 
 __all__ = ["CLAUDE"]
 
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    return number_messages(value["chat_messages"], context, _read_one, at=find_time(value), thread=str(value.get("uuid") or ""))
+    messages = value["chat_messages"]
+    if not isinstance(messages, list):
+        raise ValueError("chat_messages must be a list of messages")
+    shown, others = shown_messages(messages, "uuid", "parent_message_uuid", value.get("current_leaf_message_uuid"))
+    yield from number_messages(list(shown), context, _read_one, at=find_time(value), thread=first_text(value, "uuid"))
+    for _ in range(others):
+        yield Said("", "messages of other branches", "skipped")
 
 
 def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
@@ -25,7 +32,7 @@ def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
         files = message.get(key)
         for file in files if isinstance(files, list) else ():
             if isinstance(file, dict):
-                parts.append({"type": "file", "source": {"type": "text", "data": file.get("extracted_content") or ""}, **file})
+                parts.append({**file, "type": "file"})
     yield from read_message({**message, "content": parts}, context)
 
 

@@ -17,6 +17,8 @@ MARKS: Final = ("<command-", "<local-command-", "<system-reminder>", "<bash-stdo
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
     message = value.get("message")
+    if isinstance(message, str):  # Gemini CLI's
+        message = {"role": value["type"], "content": message}
     message = message if isinstance(message, dict) else {}
     hidden = next((what for key, what in NOT_SAID.items() if value.get(key) is True), None)
     if role_of(message) is None:
@@ -33,7 +35,7 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
 
 CLAUDE_CODE: Final = LogFormat(
     "claude-code",
-    "Claude Code's sessions, without sidechains",
+    "sessions of Claude Code, without sidechains, and of Gemini CLI",
     '{"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "My cat is Olive."}}',
     lambda value: (
         isinstance(value, dict)

@@ -23,8 +23,8 @@ MARKS: Final = (
 
 
 def _read_codex(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    if value["type"] != "response_item":  # events repeat what items say
-        yield Said("", f"entries of type {value['type']:.40}", "skipped")
+    if value.get("type") != "response_item":  # events repeat what items say
+        yield Said("", f"entries of type {first_text(value, 'type', 'record_type') or 'session_meta':.40}", "skipped")
         return
     for said in read_item(value["payload"], context):
         is_hidden = said.role != "assistant" and said.text.lstrip().startswith(MARKS)
@@ -36,7 +36,11 @@ CODEX: Final = LogFormat(
     "Codex's sessions",
     '{"timestamp": "2024-03-01T18:05:00Z", "type": "response_item", '
     '"payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "My cat is Olive."}]}}',
-    lambda value: isinstance(value.get("type"), str) and isinstance(value.get("payload"), dict),
+    lambda value: (
+        (isinstance(value.get("type"), str) and isinstance(value.get("payload"), dict))
+        or "record_type" in value
+        or {"timestamp", "instructions"} <= value.keys()
+    ),
     _read_codex,
     alone=True,
 )

@@ -25,7 +25,7 @@ def _messages(value: Any) -> list[Any] | None:
 
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    thread = next((name for key in ("config", "metadata") if (name := _thread(value.get(key)))), "") or "LangGraph"
+    thread = next((name for key in ("config", "metadata") if (name := _thread(value.get(key)))), "")
     at = find_time(value) or find_time(_inside(value, ("checkpoint",)) or {})
     return number_messages(_messages(value), context, at=at, thread=thread)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, first_text, number_messages, read_message
-from longspan.scenarios.histories.formats.trees import shown_branch
+from longspan.scenarios.histories.formats.trees import shown_messages
 
 __all__ = ["LIBRECHAT"]
 
@@ -23,11 +23,8 @@ def _flatten(messages: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
-    nodes = {first_text(each, "messageId") or str(number): each for number, each in enumerate(_flatten(value["messages"]))}
-    branch, others = shown_branch(nodes, None, "messages", "parentMessageId")
-    if others and not any(each.get("parentMessageId") in nodes for each in nodes.values()):  # a list without parents
-        branch, others = list(nodes.values()), 0
-    yield from number_messages(branch, context, _read_one, thread=first_text(value, "conversationId"))
+    shown, others = shown_messages(list(_flatten(value["messages"])), "messageId", "parentMessageId", None)
+    yield from number_messages(list(shown), context, _read_one, thread=first_text(value, "conversationId"))
     for _ in range(others):
         yield Said("", "messages of other branches", "skipped")
 

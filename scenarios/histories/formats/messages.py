@@ -31,10 +31,10 @@ Kind = Literal["said", "call", "result", "skipped"]
 
 ROLES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("user", "human", "customer"), "user"),
-    **dict.fromkeys(("assistant", "ai", "model", "bot", "gpt", "chatgpt", "gemini"), "assistant"),
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "chatbot", "agent", "gpt", "chatgpt", "gemini", "approval"), "assistant"),
     **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("tool", "function", "observation", "ipython"), "tool"),
-    **dict.fromkeys(("function_call", "tool_call"), "call"),
+    **dict.fromkeys(("tool", "function", "observation", "ipython", "tool_response", "function_response", "tool_result"), "tool"),
+    **dict.fromkeys(("function_call", "tool_call", "tool_calls"), "call"),
     **dict.fromkeys(("critic", "discriminator"), "skipped"),
 }
 THREADS: Final = ("session", "session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId", "chat_id")
@@ -73,11 +73,12 @@ class Context:
     """What a format may need besides a value: names of tools by call id, other files by name, and notes for the user.
 
     `file`: the file's name relative to the user's path. `find`: returns the JSON value of a companion file, such as users.json, or None.
-    `kept`: what a format has found out about the file.
+    `dispatch`: reads a message in the format that recognises it. `kept`: what a format has found out about the file.
     """
 
     file: str = ""
     find: Callable[[str], Any] = lambda name: None
+    dispatch: Callable[[Any, Context], Iterable[Said]] | None = None
     calls: dict[str, str] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -188,7 +189,8 @@ def _read_contents(meaning: str, role: str, name: str, inner: Mapping[str, Any],
         parts = [*(part for part in parts if part.kind == "skipped"), write_result(name or called, text, context)]
     elif meaning == "call":
         parts = [write_call(*_called(part.text), context) for part in parts]
-    known = {each.get(key) for each in contents if isinstance(each, dict) for key in CALL_IDS} if isinstance(contents, list) else set()
+    listed = contents if isinstance(contents, list) else []
+    known = {each[key] for each in listed if isinstance(each, dict) for key in CALL_IDS if isinstance(each.get(key), str)}
     if not is_ui:
         parts += _calls(inner, known, context)
     return parts or [Said("", "messages without a text", "skipped")]
@@ -290,14 +292,35 @@ STRUCTURE: Final = frozenset({"step-start", "real_time_user_audio_video_asset_po
 _KINDS: Final[dict[str, str]] = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_file", "image_asset_pointer", "media_image"), "picture"),
     **dict.fromkeys(
-        ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap", "reasoning_content", "think"), "reasoning"
+        (
+            "thinking",
+            "redacted_thinking",
+            "redacted_reasoning",
+            "omitted_reasoning",
+            "summarized_reasoning",
+            "reasoning",
+            "thoughts",
+            "reasoning_recap",
+            "reasoning_content",
+            "think",
+        ),
+        "reasoning",
     ),
     **dict.fromkeys(
         ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "tool-call", "function_call", "custom_tool_call", "functionCall"),
         "call",
     ),
     **dict.fromkeys(
-        ("tool_result", "mcp_tool_result", "web_search_tool_result", "tool-result", "function_call_output", "functionResponse"), "result"
+        (
+            "tool_result",
+            "tool_return",
+            "mcp_tool_result",
+            "web_search_tool_result",
+            "tool-result",
+            "function_call_output",
+            "functionResponse",
+        ),
+        "result",
     ),
     **dict.fromkeys(("file", "input_file", "document", "fileData", "file_data"), "file"),
 }
@@ -360,7 +383,7 @@ def _file(part: Mapping[str, Any], context: Context) -> str:
     """Return a file as a text: its name, and its content if that is a text."""
     name = first_text(_mapping(part, "file") or part, "title", "filename", "file_name", "fileName", "name")
     source = _mapping(part, "source")
-    text = ""
+    text = first_text(part, "extracted_content", "extracted_text")
     if source.get("type") in ("text", "content"):
         text = "\n".join(each.text for each in read_parts(source.get("data") or source.get("content"), context) if each.kind == "said")
     return f"[shares a file{': ' if name else ''}{name}]" + (f"\n{text}" if text else "")
@@ -379,7 +402,7 @@ def _result_text(given: Any, context: Context) -> Any:
     if isinstance(given, dict) and isinstance(given.get("type"), str) and "value" in given:  # AI SDK's
         given = given["value"]
     if isinstance(given, list) and given and all(isinstance(each, dict) and ("text" in each or "type" in each) for each in given):
-        return "\n".join(part.text for part in read_parts(given, context) if part.kind != "skipped")
+        return "\n".join(part.text for part in read_parts(given, context) if part.kind != "skipped") or given
     return given
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,8 +14,9 @@ from longspan.scenarios.histories.formats.trees import shown_branch
 
 __all__ = ["OPEN_WEBUI"]
 
-_DETAILS: Final = re.compile(r'<details type="([\w-]+)".*?</details>\s*', re.DOTALL)
+_DETAILS: Final = re.compile(r'<details type="([\w-]+)"([^>]*)>.*?</details>\s*', re.DOTALL)
 """Reasoning and tool calls within a text."""
+_FIELD: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 def _history(value: Any) -> Mapping[str, Any] | None:
@@ -34,12 +37,34 @@ def _read(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
         yield Said("", "messages of other branches", "skipped")
 
 
+def _split(content: str) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a text: what was said, and what its details are."""
+    at = 0
+    for found in _DETAILS.finditer(content):
+        yield {"type": "text", "text": content[at : found.start()].strip()}
+        at, fields = found.end(), dict(_FIELD.findall(found[2]))
+        if found[1] == "tool_calls":
+            name, given, result = (_decode(fields.get(key, "")) for key in ("name", "arguments", "result"))
+            yield {"type": "tool_call", "tool_call": {"name": name, "args": given, "output": result}}
+        else:
+            yield {"type": found[1]}
+    yield {"type": "text", "text": content[at:]}
+
+
+def _decode(field: str) -> str:
+    """Return a field's text, which is escaped and may be JSON of a text."""
+    text = html.unescape(field)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, str) else text
+
+
 def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     content = message.get("content")
     if isinstance(content, str):
-        for found in _DETAILS.finditer(content):
-            yield Said("", found[1].replace("_", " "), "skipped")
-        content = [{"type": "text", "text": _DETAILS.sub("", content)}]
+        content = list(_split(content))
     files = message.get("files")
     parts = content if isinstance(content, list) else []
     for file in files if isinstance(files, list) else ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -11,13 +11,13 @@ from typing import Any, Final, final
 from longspan.scenarios.histories.data_files import Source, blame_value, find_near, list_sources
 from longspan.scenarios.histories.formats.assembly import Conversation, Log
 from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archive, read_stream, read_values
-from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said, read_message
 from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, OwnRemarks, OwnSession
 from longspan.scenarios.histories.formats.questions import read_questions
 from longspan.scenarios.histories.formats.registry import find_format
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.history import History
-from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.base.files.file_io import parse_json
 from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.base.terminal import complain
@@ -117,7 +117,7 @@ class _Reader:
 
     def read_file(self, values: Iterator[Found], name: str, find: Callable[[str], Any], *, optional: bool = False) -> bool:
         """Read a file's values. If `optional`, a file without a log is no error. Returns whether it is a log."""
-        self._context = Context(name, find, notes=self.notes)
+        self._context = Context(name, find, _dispatch, notes=self.notes)
         self._begin_batch()
         is_log = False
         for found in values:
@@ -198,15 +198,20 @@ class _Reader:
         self._begin_batch()
 
     def _add_inner(self, where: str, value: Any, inner: Sequence[Any]) -> None:
-        """Add the messages of objects within an object, as one conversation."""
-        said: list[Said] = []
+        """Add the messages of objects within an object. Single messages continue the conversation before them, such as a request."""
+        at = find_time(value)
+        conversations: list[list[Said]] = []
         for each in inner:
             form = find_format(each)
-            said += self._read_with(form, where, each) if form is not None else ()
-        at = find_time(value)
-        self._begin_batch()
-        dated = [each._replace(at=each.at or at) for each in said]
-        self._log(value).add_conversation(dated, self._batch, ordered=False)
+            if form is not None:
+                said = [said._replace(at=said.at or at) for said in self._read_with(form, where, each)]
+                if form.alone and conversations:
+                    conversations[-1] += said
+                else:
+                    conversations.append(said)
+        for said in conversations:
+            self._begin_batch()
+            self._log(value).add_conversation(said, self._batch, ordered=False)
 
     def _read_with(self, form: LogFormat, where: str, value: Any) -> list[Said]:
         with blame_value(where):
@@ -214,6 +219,8 @@ class _Reader:
                 return [_at(where, each) for each in form.read(value, self._context)]
             except MessageError as error:
                 raise InputError(f"{where}, {error}") from None
+            except (TypeError, LookupError, AttributeError, RecursionError) as error:  # a field has a type that the format does not expect
+                raise InputError(f"{where}: cannot be read as {form.name}: {one_line(error)}") from error
 
     def _add(self, where: str, value: Any, form: LogFormat, log: Log) -> None:
         of = (str(id(log)), form.alone)
@@ -227,6 +234,12 @@ class _Reader:
             place = f"{where}, question {number}"
             with blame_value(place):
                 log.questions.append(NamedQuestion.model_validate(each).asked(place))
+
+
+def _dispatch(value: Any, context: Context) -> Iterable[Said]:
+    """Read a message in the format that recognises it."""
+    form = find_format(value)
+    return read_message(value, context) if form is None or not form.alone else form.read(value, context)
 
 
 def _find_inner(value: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:

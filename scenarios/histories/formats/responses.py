@@ -75,6 +75,7 @@ def _read_response(value: Mapping[str, Any], context: Context) -> Iterator[Said]
         ("prompt", "user"),
         ("output", "assistant"),
         ("completion", "assistant"),
+        ("preferred_output", "assistant"),
     ):
         given = value.get(key)
         if isinstance(given, str) and given.strip():
@@ -84,6 +85,8 @@ def _read_response(value: Mapping[str, Any], context: Context) -> Iterator[Said]
         elif isinstance(given, dict) and isinstance(given.get("messages"), list):
             items += given["messages"]
     yield from number_messages(items, context, read_item, at=find_time(value))
+    if "non_preferred_output" in value:
+        yield Said("", "answers that were not preferred", "skipped")
 
 
 def _read_page(value: Mapping[str, Any], context: Context) -> Iterator[Said]:
@@ -116,7 +119,7 @@ RESPONSE: Final = LogFormat(
     lambda value: (
         isinstance(value, dict)
         and role_of(value) is None
-        and any(isinstance(value.get(key), str | list) for key in ("input", "output", "prompt", "completion"))
+        and any(isinstance(value.get(key), str | list) for key in ("input", "output", "prompt", "completion", "preferred_output"))
     ),
     _read_response,
 )

@@ -13,9 +13,9 @@ from longspan.scenarios.histories.formats.times import TIMES, is_day_first, pars
 __all__ = ["CSV"]
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "text": ("text", "content", "message", "body", "utterance", "value"),
+    "text": ("text", "content", "message", "body", "utterance", "value", "message_text", "message_body", "msg"),
     "role": ("role", "from", "sender_role", "author_role", "type"),
-    "name": ("speaker", "author", "name", "sender", "username", "user_name", "user"),
+    "name": ("speaker", "author", "name", "sender", "username", "user_name", "user", "speaker_name", "sender_name", "author_name"),
     "time": tuple(key.casefold() for key in TIMES),
     "thread": (*(key.casefold() for key in THREADS), "thread", "conversation", "chat", "channel"),
     "id": tuple(key.casefold() for key in IDS),
@@ -27,7 +27,10 @@ def _columns(line: str) -> tuple[str, dict[str, int]]:
     """Return the separator of a header, and the number of each column that it names."""
     separator = max(",;\t|", key=line.count)
     names = [name.strip().casefold().replace(" ", "_") for name in next(csv.reader([line], delimiter=separator), [])]
+    if {"date", "time"} <= set(names):
+        names[names.index("time")] = "clock"
     found = {what: next((names.index(key) for key in keys if key in names), -1) for what, keys in COLUMNS.items()}
+    found["clock"] = names.index("clock") if "clock" in names else -1
     return separator, {what: number for what, number in found.items() if number >= 0}
 
 
@@ -42,11 +45,12 @@ def _read(text: str, context: Context) -> Iterator[Said]:
         rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True))[1:]
     except csv.Error as error:
         raise ValueError(f"not a CSV table: {error}") from None
-    day_first, _ = is_day_first(_cell(row, columns, "time") for row in rows)
-    for number, row in enumerate(rows, 2):
+    times = [f"{_cell(row, columns, 'time')} {_cell(row, columns, 'clock')}".strip() for row in rows]
+    day_first, _ = is_day_first(times)
+    for number, (row, time) in enumerate(zip(rows, times, strict=True), 2):
         if not any(row):
             continue
-        role, name, time = (_cell(row, columns, what) for what in ("role", "name", "time"))
+        role, name = _cell(row, columns, "role"), _cell(row, columns, "name")
         meaning = ROLES.get(role.casefold(), "") or ("" if role else ROLES.get(name.casefold(), ""))
         meaning = meaning if meaning in ("user", "assistant", "system") else ""
         try:

@@ -50,6 +50,8 @@ def _read_one(message: Mapping[str, Any], context: Context) -> Iterator[Said]:
     )
     extra = f"[shares a {shared}{': ' if name else ''}{name}]" if shared else ""
     id = first_text(message, "id")
+    if forwarded := first_text(message, "forwarded_from"):
+        text = f"[forwards what {forwarded} said]\n{text}"
     yield Said("", f"{text}\n{extra}".strip(), name=first_text(message, "from", "from_id") or "unknown", at=find_time(message), id=id)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["shown_branch"]
+__all__ = ["shown_branch", "shown_messages"]
 
 
 def shown_branch(nodes: Mapping[str, Any], leaf: Any, what: str, parent: str = "parent") -> tuple[list[Mapping[str, Any]], int]:
@@ -27,3 +27,14 @@ def shown_branch(nodes: Mapping[str, Any], leaf: Any, what: str, parent: str = "
         at = node.get(parent)
     others = sum(key not in found and isinstance(node, dict) and node.get("message", node) is not None for key, node in nodes.items())
     return list(found.values())[::-1], others
+
+
+def shown_messages(messages: Sequence[Any], id: str, parent: str, leaf: Any) -> tuple[Sequence[Any], int]:
+    """Return the messages of the branch that was shown, and the number of others. Messages without parents are a list, all of it shown.
+
+    `id` and `parent`: the keys of a message's id and of its parent's. Raises ValueError.
+    """
+    nodes = {each[id]: each for each in messages if isinstance(each, dict) and isinstance(each.get(id), str)}
+    if len(nodes) < len(messages) or not all(isinstance(each.get(parent), str) for each in nodes.values()):
+        return messages, 0
+    return shown_branch(nodes, leaf, "messages", parent)

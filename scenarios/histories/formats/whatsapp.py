@@ -12,8 +12,8 @@ from longspan.scenarios.histories.formats.times import is_day_first, parse_time
 __all__ = ["WHATSAPP"]
 
 _LINE: Final = re.compile(
-    r"^\u200e?\[?(?P<date>\d{1,4}[./-]\d{1,2}[./-]\d{2,4}),? (?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\b\.?)?)"
-    r"(?:\]\s?|\s[-\u2013]\s)(?P<rest>.*)$",
+    r"^\u200e?\[?(?P<date>\d{1,4}[./-]\d{1,2}[./-]\d{2,4})(?:,| à| um| a las)? "
+    r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\b\.?)?)(?:\]\s?|\s[-\u2013]\s)(?P<rest>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MEDIA: Final = re.compile(

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
+import html
 import json
 import os
 import subprocess
 import sys
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from longspan.scenarios.histories.formats.assembly import Turn
 from longspan.scenarios.histories.formats.log_files import read_values
 from longspan.scenarios.histories.formats.messages import LogFormat
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.scenarios.histories.formats.registry import find_format, list_formats
+from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 
 LOGS = Path(__file__).parent / "logs"
@@ -181,8 +187,12 @@ def write(path: Path, *values: Any) -> Path:
     return path
 
 
+def turns(path: Path) -> list[Turn]:
+    return [turn for each in read_conversations(path) for part in each.parts for turn in part.turns]
+
+
 def texts(path: Path) -> list[str]:
-    return [f"{turn.speaker}: {turn.text}" for each in read_conversations(path) for part in each.parts for turn in part.turns]
+    return [f"{turn.speaker}: {turn.text}" for turn in turns(path)]
 
 
 @pytest.mark.parametrize(
@@ -257,6 +267,97 @@ def test_whatsapp_dates_show_their_order(tmp_path: Path) -> None:
     (found,) = read_conversations(path)
     assert [str(part.at) for part in found.parts] == ["2024-03-01 18:05:00", "2024-03-13 18:06:00"]
     assert (texts(path), len(found.questions)) == (["Ada: Hi.", "Ben: [shares a picture or file]"], 1)
+
+
+TREE = [
+    {"uuid": "a", "parent_message_uuid": "0", "sender": "human", "text": "I adopted a dog."},
+    {"uuid": "b", "parent_message_uuid": "0", "sender": "human", "text": CAT[6:]},
+    {"uuid": "c", "parent_message_uuid": "b", "sender": "assistant", "text": NICE[11:]},
+]
+SAVED = html.escape(json.dumps(json.dumps({"cat": "Olive"})))
+DETAILS = (
+    f'<details type="tool_calls" name="save" arguments="{SAVED}" result="&quot;ok&quot;">\n<summary>Done</summary>\n</details>\n{NICE[11:]}'
+)
+ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": CAT[6:]}]}
+USER, ASSISTANT = {"role": "user", "content": CAT[6:]}, {"role": "assistant", "content": NICE[11:]}
+VARIANTS: dict[str, tuple[list[Any], list[str]]] = {
+    "the branch of Claude's export": ([{"chat_messages": TREE}], [CAT, NICE]),
+    "Open WebUI's tools": ([{"chat": {"history": {"messages": {"a": {"role": "assistant", "content": DETAILS}}}}}], [*TOOL, NICE]),
+    "an older session of Codex": ([{"id": "s", "timestamp": "2025-01-01", "instructions": None}, {"record_type": "state"}, ITEM], [CAT]),
+    "Gemini CLI": ([[{"sessionId": "s", "messageId": 0, "type": "user", "message": CAT[6:], "timestamp": "2025-01-01"}]], [CAT]),
+    "a list of conversations": ([{"conversations": [{"messages": [USER]}, {"messages": [ASSISTANT]}]}], [CAT, NICE]),
+    "messages of Letta": ([{"messages": [{"message_type": "user_message", "content": CAT[6:]}]}], [CAT]),
+    "a preference": ([{"input": {"messages": [USER]}, "preferred_output": [ASSISTANT], "non_preferred_output": [USER]}], [CAT, NICE]),
+    "a request and its response": (
+        [{"body": {"messages": [USER]}}, {"response": {"body": {"choices": [{"message": ASSISTANT}]}}}],
+        [CAT, NICE],
+    ),
+    "a function call": (
+        [
+            {"role": "assistant", "function_call": {"name": "save", "arguments": '{"cat": "Olive"}'}},
+            {"role": "function", "name": "save", "content": "ok"},
+        ],
+        TOOL,
+    ),
+    "a call that is in the content too": (
+        [
+            {
+                "type": "ai",
+                "data": {
+                    "content": [{"type": "tool_use", "id": "t", "name": "save", "input": {"cat": "Olive"}}],
+                    "tool_calls": [{"id": "t", "name": "save", "args": {}}],
+                },
+            }
+        ],
+        TOOL[:1],
+    ),
+    "a tool message of the AI SDK": (
+        [{"role": "tool", "content": [{"type": "tool-result", "toolName": "save", "output": {"type": "text", "value": "ok"}}]}],
+        TOOL[1:],
+    ),
+    "a recording": ([{"role": "assistant", "content": None, "audio": {"transcript": NICE[11:]}}], [NICE]),
+    "older checkpoints last": (
+        [
+            {"ts": "2024-03-02", "channel_values": {"messages": [USER, ASSISTANT]}},
+            {"ts": "2024-03-01", "channel_values": {"messages": [USER]}},
+        ],
+        [CAT, NICE],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_of_a_format_is_read(name: str, tmp_path: Path) -> None:
+    values, expected = VARIANTS[name]
+    assert texts(write(tmp_path / "log", *values)) == expected
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def test_any_value_anywhere_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    random = Random(1)
+    whole = [
+        json.loads(line) if path.suffix == ".jsonl" else json.loads(path.read_text("utf-8"))
+        for path in LOGS.glob("*.*")
+        if path.suffix.startswith((".j", ".a"))
+        for line in (path.read_text("utf-8").splitlines() if path.suffix == ".jsonl" else [""])
+    ]
+    for value in whole * 2:
+        for path in random.choices(list(places(value)), k=5):
+            changed = copy.deepcopy(value)
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = random.choice([None, True, -1, 1e999, "\ud800\x1b[2J\n", "9" * 5000, [], {"": []}, [[[["x"]]]], {"id": {}}])
+            try:
+                assert all(each.isprintable() for each in [turn.speaker for turn in turns(write(tmp_path / "log", changed))])
+            except InputError as error:
+                assert "\n" not in str(error)  # noqa: PT017 - either is right
+                assert len(str(error)) < 1000  # noqa: PT017
 
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
