@@ -216,7 +216,7 @@ WRONG: list[tuple[list[Any], str]] = [
         f"log.jsonl, line 2: its id 'mon' is also the id of line 1; {REMEDY}",
     ),
     ([USER, ASKED | {"id": "q"}, ASKED | {"id": "q"}], f"log.jsonl, line 3: its id 'q' is also the id of line 2; {REMEDY}"),
-    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a separate line'),
+    ([USER], 'has no questions; name their file with --data questions=FILE, or add lines such as {"question": "...", "answer": "..."}'),
     ([ASKED], "has no turns"),
     ([{"mesages": [3]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
     ([{"sample_id": "c", "conversation": {}, "qa": []}], "but 'sample_id', 'conversation', 'qa'; --data locomo=FILE reads such data"),
