@@ -81,6 +81,7 @@ def commands() -> dict[str, Any]:
         "list-scenarios": printed("Scenarios", scenarios=list[outputs.ListedScenario]),
         "list-agents": printed("Agents", agents=list[outputs.ListedAgent]) | options,
         "list-memories": printed("Memories", memories=list[outputs.ListedMemory]),
+        "list-formats": printed("Formats", formats=list[outputs.ListedFormat]),
         "list-suites": printed("Suites", suites=list[outputs.ListedSuite]),
         "list-runs": printed("Runs", folder=str, runs=listed_runs, deeper=list[str]),
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from longspan.scenarios.histories.history import History
 from longspan.scenarios.histories.registry import read_histories
@@ -20,14 +20,15 @@ MOST: Final = 10_000
 """Maximum number of files whose state is compared."""
 
 
-def load_histories(name: str, path: Path) -> tuple[History, ...]:
+def load_histories(name: str, path: Path, **options: Any) -> tuple[History, ...]:
     """Return the histories at a path as `read_histories` does, from the cache unless a file has changed. Raises InputError."""
-    return _read(name, str(path), (file_stamp(path, REMEDY), *(file_stamp(file, REMEDY) for file in islice(_files(path), MOST))))
+    files = [path, *islice(_files(path), MOST), *(each for each in options.values() if isinstance(each, Path))]
+    return _read(name, str(path), tuple(file_stamp(file, REMEDY) for file in files), **options)
 
 
 @lru_cache(maxsize=4)
-def _read(name: str, path: str, changed: tuple[tuple[int, int], ...]) -> tuple[History, ...]:
-    return read_histories(name, path)
+def _read(name: str, path: str, changed: tuple[tuple[int, int], ...], **options: Any) -> tuple[History, ...]:
+    return read_histories(name, path, **options)
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -37,5 +38,5 @@ def _files(path: Path) -> Iterator[Path]:
             folders.sort()
             yield from (file for name in sorted(names) if (file := Path(place, name)).is_file())
     else:
-        for pattern in ("shared_contexts_*", "documents_*"):  # PersonaMem keeps its conversations next to its questions
+        for pattern in ("shared_contexts_*", "documents_*", "users.json"):  # PersonaMem's conversations, and the names in a Slack export
             yield from sorted(path.parent.glob(pattern))

@@ -45,13 +45,13 @@ class _QuestionRow(PublishedPart):
     question: str
     answer: Answer = None
     adversarial_answer: Answer = None
-    evidence: list[str]
+    evidence: list[str] = Field(default_factory=list)
     category: Literal[1, 2, 3, 4, 5]
 
 
 @final
 class _Sample(PublishedPart):
-    sample_id: str = Field(min_length=1)
+    sample_id: str = Field(default="", max_length=200)
     conversation: dict[str, Any]
     qa: list[_QuestionRow]
 
@@ -59,7 +59,7 @@ class _Sample(PublishedPart):
 @final
 class _Talk(PublishedPart):
     turns: list[_MessageRow]
-    at: str
+    at: str | None
 
 
 def read_locomo(path: Path) -> Iterator[History]:
@@ -71,29 +71,31 @@ def read_locomo(path: Path) -> Iterator[History]:
     for number, value in enumerate(samples):
         where = f"{source.where}, conversation {entry_name(value, 'sample_id', number)}"
         with blame_value(where):
-            history = _history(where, _Sample.model_validate(value))
+            history = _history(where, number, _Sample.model_validate(value))
         yield history
 
 
-def _history(where: str, sample: _Sample) -> History:
+def _history(where: str, number: int, sample: _Sample) -> History:
     numbers = sorted(int(match[1]) for key in sample.conversation if (match := _SESSION.fullmatch(key)))
     sessions, back = drop_backward_dates([_session(where, number, sample.conversation) for number in numbers])
+    undated = sum(f"session_{number}{_DATED}" not in sample.conversation for number in numbers)
     idle = sum(key.endswith(_DATED) and key.removesuffix(_DATED) not in sample.conversation for key in sample.conversation)
     ids = [turn.id for session in sessions for turn in session.turns]
     remarks = {
         f"dates left out because they lie before an earlier session's: {back}": back,
         f"dates without a session: {idle}": idle,
+        f"sessions without a date: {undated}": undated,
     }
     questions = tuple(_question(number, asked, ids) for number, asked in enumerate(sample.qa))
-    return History(sample.sample_id, sessions, questions, tuple(remark for remark, count in remarks.items() if count))
+    return History(sample.sample_id or f"conv-{number}", sessions, questions, tuple(remark for remark, count in remarks.items() if count))
 
 
 def _session(where: str, number: int, conversation: Mapping[str, Any]) -> Session:
     name = f"session_{number}"
     with blame_value(f"{where}, {name}"):
         found = _Talk.model_validate({"turns": conversation[name], "at": conversation.get(name + _DATED)})
-        at = parse_date(found.at, DATE)
-        if at is None:
+        at = None if found.at is None else parse_date(found.at, DATE)
+        if at is None and found.at is not None:
             raise ValueError(f"{found.at!r:.80} is not a date such as 1:56 pm on 8 May, 2023")
     return Session(name, at, tuple(Utterance(said.dia_id, said.speaker, said.text, said.blip_caption) for said in found.turns))
 

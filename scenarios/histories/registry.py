@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from longspan.scenarios.histories import beam, locomo, longmemeval, personamem, plain
+from longspan.scenarios.histories import beam, locomo, longmemeval, personamem
+from longspan.scenarios.histories.formats.reading import read_log
 from longspan.scenarios.histories.history import History
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["READERS", "read_histories"]
 
-READERS: Final[Mapping[str, Callable[[Path], Iterator[History]]]] = {
+READERS: Final[Mapping[str, Callable[..., Iterator[History]]]] = {
     "locomo": locomo.read_locomo,
     "longmemeval": longmemeval.read_longmemeval,
     "beam": beam.read_beam,
     "personamem": personamem.read_personamem,
-    "history": plain.read_plain,
+    "history": read_log,
 }
 
 
-def read_histories(name: str, path: Path | str) -> tuple[History, ...]:
-    """Return the histories at a path: a file, folder, zip or tar. `name` is its format, see READERS.
+def read_histories(name: str, path: Path | str, **options: Any) -> tuple[History, ...]:
+    """Return the histories at a path: a file, folder, zip or tar. `name` is its format, see READERS. `options`: of the reader.
 
     Raises InputError in one line that names the fault and its file, line, conversation or question.
     """
     if name not in READERS:
         raise InputError(f"unknown reader {name!r:.80}; use one of {', '.join(READERS)}")
     try:
-        found = tuple(READERS[name](Path(path)))
+        found = tuple(READERS[name](Path(path), **options))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if not found:

@@ -89,6 +89,11 @@ class Histories(Scenario):
         return MADE_UP if self.data is None else self.name
 
     @property
+    def _reading(self) -> Mapping[str, Any]:
+        """Options of the data's reader."""
+        return {}
+
+    @property
     def _paper(self) -> bool:
         """Whether to ask questions in the words of the benchmark's authors."""
         return False
@@ -120,7 +125,7 @@ class Histories(Scenario):
             length = self.tokens or self._delivery.tokens
             found = [made_up.write_history(f"{seed}/{number}", length) for number in range(1, tests + 1)]
         else:
-            found = list(load_histories(self.name, self.data))
+            found = list(load_histories(self.name, self.data, **self._reading))
         able = [history for history in found if any(map(self._is_wanted, history.questions))]
         if not able:
             kinds = sorted({question.kind for history in found for question in history.questions})
@@ -294,9 +299,25 @@ class PersonaMem(Histories):
 
 @final
 class OwnLog(Histories):
-    """Questions about your own log of a conversation, in JSON lines."""
+    """Questions about your own log of conversations, in any of the forms of `longspan list formats`.
+
+    `tools`: include tool calls and their results, or leave them out (off). `questions_file`: questions about the log.
+    """
 
     name: ClassVar[str] = "history"
+
+    tools: bool = True
+    questions_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _has_log(self) -> OwnLog:
+        if self.questions_file is not None and self.data is None:
+            raise ValueError("questions are asked about a log: --data history=FILE names it")
+        return self
+
+    @property
+    def _reading(self) -> Mapping[str, Any]:
+        return {"tools": self.tools, "questions": self.questions_file}
 
 
 def _ids(names: Iterable[str]) -> list[str]:

@@ -29,6 +29,7 @@ from longspan.simulator.cli import (
     calibrate,
     check,
     compare,
+    convert,
     estimate,
     export,
     importing,
@@ -150,6 +151,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
     },
     "Write your own": {"new": new.new},
     "Data": {
+        "convert": convert.convert,
         "import": importing.import_,
         "export": export.export,
         "publish": publishing.publish,
@@ -188,8 +190,19 @@ def _unwrap_help(text: str) -> str:
 for _group, _commands in COMMANDS.items():
     for _name, _command in _commands.items():
         app.command(_name, cls=_Command, help=_unwrap_help(_command.__doc__ or ""), rich_help_panel=_group)(_command)
-listed = typer.Typer(help="List scenarios, agents, memories, suites, runs, citations, or the schema of JSON output.", no_args_is_help=True)
-for _command in (listing.scenarios, listing.agents, listing.memories, listing.suites, listing.runs, listing.citations, schema.schema):
+listed = typer.Typer(
+    help="List scenarios, agents, memories, suites, runs, formats of logs, citations, or the schema of JSON output.", no_args_is_help=True
+)
+for _command in (
+    listing.scenarios,
+    listing.agents,
+    listing.memories,
+    listing.suites,
+    listing.runs,
+    listing.formats,
+    listing.citations,
+    schema.schema,
+):
     listed.command(cls=_Command)(_command)
 app.add_typer(listed, name="list", cls=_Group, rich_help_panel="Look")
 

@@ -1,4 +1,4 @@
-"""longspan list: list scenarios, agents, memories, suites or runs."""
+"""longspan list: list scenarios, agents, memories, suites, runs or formats of logs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from longspan.simulator.cli.options import JsonOption
 if TYPE_CHECKING:
     from longspan.simulator.cli.outputs import (
         ListedAgent,
+        ListedFormat,
         ListedMemory,
         ListedOption,
         ListedRun,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from longspan.simulator.suite.manifest import Manifest
     from longspan.simulator.terminal.run_lines import RunLine
 
-__all__ = ["agents", "citations", "memories", "runs", "scenarios", "suites"]
+__all__ = ["agents", "citations", "formats", "memories", "runs", "scenarios", "suites"]
 
 KindArgument = Annotated[
     str | None,
@@ -237,6 +238,24 @@ def _as_json(folder: Path, manifest: Manifest | None, result: Result | None, why
         "max_score": result.max_score if result is not None else None,
         "cost_usd": result.cost_usd if result is not None else None,
     }
+
+
+def formats(json_: JsonOption = False) -> None:
+    """List the formats of logs that can be read: what writes them, and the smallest form of each."""
+    from longspan.simulator.cli.convert import CONVERTERS
+    from longspan.simulator.contract.plugins import load_plugin
+
+    rows: list[ListedFormat] = [
+        {"format": name, "description": what, "smallest_form": example}
+        for name, what, example in load_plugin(CONVERTERS, "list", "formats")()
+    ]
+    if json_:
+        say_json({"formats": rows})
+        return
+    for row in rows:
+        say(f"{row['format']}: {row['description']}")
+        for line in row["smallest_form"].splitlines():
+            say(f"  {line}")
 
 
 def citations(

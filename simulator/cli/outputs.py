@@ -12,6 +12,7 @@ __all__ = [
     "Checked",
     "ComparedGroup",
     "ListedAgent",
+    "ListedFormat",
     "ListedMemory",
     "ListedOption",
     "ListedRun",
@@ -131,6 +132,12 @@ class ListedMemory(TypedDict):
     needs: str
     installed: str
     description: str
+
+
+class ListedFormat(TypedDict):
+    format: str
+    description: str
+    smallest_form: str
 
 
 class ListedSuite(TypedDict):

@@ -242,11 +242,11 @@ def _pair(text: str, option: str, shape: str) -> tuple[str, str]:
 
 
 def _takers(scenarios: Mapping[str, Scenario]) -> dict[str, list[tuple[str, str]]]:
-    """Return the (scenario, parameter) pairs that take a path, by their name in --data."""
+    """Return the (scenario, parameter) pairs that take a path, by their name in --data: `data` has its scenario's, `NAME_file` is NAME."""
     takers: dict[str, list[tuple[str, str]]] = {}
     for scenario, instance in scenarios.items():
         for parameter in sorted(path_parameters(type(instance))):
-            takers.setdefault(scenario if parameter == "data" else parameter, []).append((scenario, parameter))
+            takers.setdefault(scenario if parameter == "data" else parameter.removesuffix("_file"), []).append((scenario, parameter))
     return takers
 
 

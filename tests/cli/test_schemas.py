@@ -97,6 +97,7 @@ CASES = [
     ("list", "agents"),
     ("list", "agents", "ltm"),
     ("list", "memories"),
+    ("list", "formats"),
     ("list", "suites"),
     ("list", "runs"),
     ("list", "runs", "made"),

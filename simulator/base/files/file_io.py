@@ -72,15 +72,15 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def write_new_file(path: Path) -> Iterator[Path]:
+def write_new_file(path: Path, remedy: str = "choose another file with --out") -> Iterator[Path]:
     """Yield a temporary path that is renamed to `path` when the context ends. Raises InputError if `path` exists or cannot be written."""
     if path.exists() or path.is_symlink():
-        raise InputError(f"{path}: already exists; choose another file with --out")
+        raise InputError(f"{path}: already exists; {remedy}")
     try:
         with replace_file(path) as partial:
             yield partial
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another with --out") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}; {remedy}") from error
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longspan.scenarios.histories import History, read_histories
-from longspan.scenarios.histories.exported import is_message, messages_of, read_message
-from longspan.scenarios.histories.plain import read_plain
+from longspan.scenarios.histories.formats.messages import Context
+from longspan.scenarios.histories.formats.reading import read_log
+from longspan.scenarios.histories.formats.registry import find_format
 from longspan.simulator.base.errors import InputError
 
 ASKED = {"question": "What is my cat called?", "answer": "Olive"}
@@ -113,6 +114,19 @@ def test_one_object_may_have_its_questions(tmp_path: Path) -> None:
         ("ts", 1709316300123, "2024-03-01T18:05"),
         ("time", "2024-03-01 18:05", "2024-03-01T18:05"),
         ("createdAt", "2024-03-01T18:05:00+02:00", "2024-03-01T18:05"),
+        ("timestamp", 1709316300123456, "2024-03-01T18:05"),
+        ("timestamp", "1709316300123456789", "2024-03-01T18:05"),
+        ("timestamp", {"$date": {"$numberLong": "1709316300000"}}, "2024-03-01T18:05"),
+        ("timestamp", "2024-03-01 18:05:00 +0000 UTC", "2024-03-01T18:05"),
+        ("timestamp", "2024-03-01T18:05:00.123456789Z", "2024-03-01T18:05"),
+        ("timestamp", "Fri, 01 Mar 2024 18:05:00 GMT", "2024-03-01T18:05"),
+        ("timestamp", "Fri Mar 01 18:05:00 +0000 2024", "2024-03-01T18:05"),
+        ("timestamp", "March 1, 2024 6:05pm", "2024-03-01T18:05"),
+        ("timestamp", "Friday, 1st March 2024 at 6:05\u202fPM", "2024-03-01T18:05"),
+        ("timestamp", "3/1/24, 6:05 PM", "2024-03-01T18:05"),
+        ("timestamp", "13/01/2024 18:05", "2024-01-13T18:05"),
+        ("timestamp", "01.03.2024, 18:05", "2024-03-01T18:05"),
+        ("send_date", "2024-3-1 @18h 05m 00s 123ms", "2024-03-01T18:05"),
     ],
 )
 def test_times_are_read_as_they_stand_or_as_seconds_since_1970(key: str, given: Any, at: str, tmp_path: Path) -> None:
@@ -131,20 +145,34 @@ def test_conversations_are_put_in_the_order_of_time(tmp_path: Path) -> None:
     newest = [{"messages": [USER | {"content": day}], "created_at": f"2024-03-0{day}"} for day in "21"]
     history = log(lines(tmp_path / "log.jsonl", *newest, ASKED | {"evidence": ["2:1"]}))
     assert said(history) == [[("user", "1")], [("user", "2")]]
-    assert history.remarks == ("sessions are put in the order of time",)
+    assert history.remarks == ("put in the order of time",)
     assert history.questions[0].evidence == (history.turns[0].id,), "sessions are numbered as in the file"
 
 
-def test_what_tools_say_is_left_out_and_counted(tmp_path: Path) -> None:
-    called = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
-    used = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
+def test_tools_are_read_as_such_or_left_out(tmp_path: Path) -> None:
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "save", "arguments": '{"x": 1}'}}]}
+    used = {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}, {"type": "thinking", "thinking": "h"}]}
     picture = {
         "role": "user",
         "content": [{"type": "image_url", "image_url": {"url": "https://example.org"}}, {"type": "text", "text": "Look!"}],
     }
-    history = log(lines(tmp_path / "log.jsonl", USER, called, {"role": "tool", "content": "42"}, used, picture, ASKED))
-    assert said(history) == [[SAID[0], ("user", "[shares a picture]\nLook!")]]
-    assert history.remarks == ("messages of tools that were left out: 1", "messages without a text that were left out: 2")
+    result = {"role": "tool", "content": "42" * 2000, "tool_call_id": "c"}
+    path = lines(tmp_path / "log.jsonl", USER, called, result, used, picture, ASSISTANT | {"content": ""}, ASKED | {"evidence": ["1:5"]})
+    history = log(path)
+    assert said(history) == [
+        [
+            SAID[0],
+            ("assistant", '[calls save({"x":1})]'),
+            ("assistant", f"[result of save: {'42' * 1000}... and 2,000 more characters]"),
+            ("assistant", "[calls f({})]"),
+            ("user", "[shares a picture]\nLook!"),
+        ]
+    ]
+    assert history.remarks == ("left out: messages without a text (1), reasoning (1)",)
+    (without,) = read_histories("history", path, tools=False)
+    assert said(without) == [[SAID[0], ("user", "[shares a picture]\nLook!")]]
+    assert [turn.id for turn in without.turns] == ["1:1", "1:5"], "ids are the same with and without tools"
+    assert without.remarks[-1] == "left out by tools=off: 3 tool calls and results"
 
 
 def test_ids_of_messages_can_be_evidence(tmp_path: Path) -> None:
@@ -165,15 +193,15 @@ def test_default_ids_give_way_to_given_ones_wherever_these_stand(tmp_path: Path)
 
 
 def test_the_same_id_may_stand_in_two_conversations_and_on_messages_that_are_left_out(tmp_path: Path) -> None:
-    tool = {"role": "tool", "content": "42", "id": "m1"}
-    values = [USER | {"id": "m1"}, tool, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
+    empty = {"role": "assistant", "content": "", "id": "m1"}
+    values = [USER | {"id": "m1"}, empty, ASKED, USER | {"id": "m1", "conversation": "2"}, ASKED | {"conversation": "2"}]
     assert [[turn.id for turn in each.turns] for each in read_histories("history", lines(tmp_path / "log.jsonl", *values))] == [
         ["m1"],
         ["m1"],
     ]
 
 
-ROLES = "must be user, assistant or system, or tool, which is left out"
+ROLES = "must be user, assistant or system, or tool"
 REMEDY = "change one of the two ids, or remove it"
 TURN = {"speaker": "user", "text": "Hi.", "id": "m1"}
 WRONG: list[tuple[list[Any], str]] = [
@@ -188,9 +216,10 @@ WRONG: list[tuple[list[Any], str]] = [
         f"log.jsonl, line 2: its id 'mon' is also the id of line 1; {REMEDY}",
     ),
     ([USER, ASKED | {"id": "q"}, ASKED | {"id": "q"}], f"log.jsonl, line 3: its id 'q' is also the id of line 2; {REMEDY}"),
-    ([USER], 'has no questions; add some, such as {"question": "...", "answer": "..."}, each on a separate line'),
+    ([USER], 'has no questions; name their file with --data questions=FILE, or add lines such as {"question": "...", "answer": "..."}'),
     ([ASKED], "has no turns"),
-    ([{"mesages": [USER]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
+    ([{"mesages": [3]}, ASKED], "line 1: has none of the keys turns, messages, role and content, or question, but 'mesages'"),
+    ([{"sample_id": "c", "conversation": {}, "qa": []}], "but 'sample_id', 'conversation', 'qa'; --data locomo=FILE reads such data"),
     ([USER, {}, ASKED], "line 2: has none of the keys turns, messages, role and content, or question, but nothing"),
     ([7], "line 1: must be an object; expected messages such as"),
     ([{"role": "narrator", "content": "Once."}, ASKED], f"line 1: role 'narrator': {ROLES}"),
@@ -233,7 +262,6 @@ def test_what_cannot_be_read_names_the_line_and_the_remedy(values: list[Any], pr
         ("", "is empty"),
         ("[]", "is empty"),
         ("null", "line 1: must be an object"),
-        ('{"role": "user", "content": "\\ud800"}\n{"question": "?", "answer": "a"}', "is not valid Unicode"),
     ],
 )
 def test_a_broken_or_hostile_file_is_one_line(content: str, problem: str, tmp_path: Path) -> None:
@@ -254,13 +282,13 @@ ANY = st.recursive(
 
 @given(ANY)
 def test_any_value_is_read_or_refused(value: Any) -> None:
+    form = find_format(value)
     with suppress(ValueError):
-        for each in (messages_of(value) or [value]) if isinstance(value, dict) else [value]:
-            if is_message(each):
-                assert isinstance(read_message(each, "line 1").text, str)
+        for each in form.read(value, Context()) if form else ():
+            assert isinstance(each.text, str)
 
 
 def test_a_large_log_is_read_once(tmp_path: Path) -> None:
     path = lines(tmp_path / "log.jsonl", *[USER | {"timestamp": 1709316300 + number} for number in range(20_000)], ASKED)
-    (history,) = read_plain(path)
+    (history,) = read_log(path)
     assert len(history.turns) == 20_000

@@ -1,0 +1,36 @@
+"""Convert a log to longspan's plain form, and describe the formats of logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from longspan.scenarios.histories.formats.own import write_lines
+from longspan.scenarios.histories.formats.reading import read_conversations
+from longspan.scenarios.histories.formats.registry import list_formats
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import write_new_file
+
+__all__ = ["convert_log", "describe_formats"]
+
+
+def convert_log(log: Path, out: Path) -> Iterator[str]:
+    """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError."""
+    conversations = read_conversations(log)
+    if not any(each.parts for each in conversations):
+        raise InputError(f"{log}: has no turns")
+    with write_new_file(out, "name another file") as partial, partial.open("x", encoding="utf-8") as file:
+        for each in conversations:
+            lines = write_lines(each.id, each.parts, each.questions, each.remarks)
+            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    for each in conversations:
+        turns = sum(len(part.turns) for part in each.parts)
+        counts = ((len(each.parts), "session"), (turns, "turn"), (len(each.questions), "question"))
+        yield f"{each.id}: {', '.join(f'{count:,} {what}' + 's' * (count != 1) for count, what in counts)}"
+        yield from each.remarks
+
+
+def describe_formats() -> list[tuple[str, str, str]]:
+    """Return the name of each format, what it is, and its smallest form."""
+    return [(each.name, each.what, each.example) for each in list_formats()]

@@ -1,0 +1,31 @@
+"""longspan convert: turn a log into longspan's plain form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from longspan.simulator.base.terminal import say
+
+__all__ = ["CONVERTERS", "convert"]
+
+CONVERTERS: Final = "longspan.converters"
+"""The entry-point group of functions about logs: `log` converts one, and `formats` lists the formats."""
+
+
+def convert(
+    log: Annotated[Path, typer.Argument(help="A log: a file, folder, zip or tar in a format of `longspan list formats`.", metavar="LOG")],
+    out: Annotated[Path, typer.Argument(help="The file to write, which must not exist.", metavar="OUT")],
+) -> int:
+    """Convert a log to sessions and questions in JSON lines, to inspect and edit them.
+
+    Prints what was read, and what was changed or left out. The result is played like the log itself: run history --data history=OUT.
+    """
+    from longspan.simulator.contract.plugins import load_plugin
+
+    for line in load_plugin(CONVERTERS, "converter", "log")(log, out):
+        say(line)
+    say(f"wrote   {out}")
+    return 0
