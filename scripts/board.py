@@ -1,0 +1,1 @@
+def make_board(): return "# Board\n"
