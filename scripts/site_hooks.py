@@ -30,7 +30,12 @@ from longspan.simulator.cli import whole_app  # noqa: E402
 
 LINK: Final = re.compile(r'(?P<before>\]\(|<img src=")(?P<path>(?![a-z]+:|#)[^)"#\s]+)')
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+STYLE: Final = """\
+.md-grid { max-width: 72rem; }
+.md-typeset table:not([class]) td:first-child code { word-break: normal; overflow-wrap: normal; }
+"""
 SECTIONS: Final = {"start": "Start", "guides": "Guides", "reference": "Reference", "internals": "Internals"}
+WIDTH: Final = 100
 GENERATED: Final = ("reference/commands.md", "reference/python-api.md")
 
 
@@ -55,6 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "board.md": make_board(),
         "reference/commands.md": "\n".join(describe_commands()),
         "reference/python-api.md": "\n".join(describe_api()),
+        "site.css": STYLE,
     }
     for file in [file for file in files if file.src_uri == "README.md" or file.src_uri.endswith(".ipynb")]:
         files.remove(file)
@@ -108,7 +114,7 @@ def _describe_command(name: str, command: Any) -> Iterator[str]:
 def _write_row(names: str, text: str) -> str:
     """Return an option's row. A group of entry points in braces stands for the names that are installed."""
     text = re.sub(r"\{(longspan\.\w+)\}", lambda group: ", ".join(find_entry_points(group[1])), text)
-    return f"| `{names.replace('|', chr(92) + '|')}` | {_escape(' '.join(text.split()))} |"
+    return f"| `{names}` | {_escape(' '.join(text.split()))} |"
 
 
 def _escape(cell: str) -> str:
@@ -150,25 +156,23 @@ def _list_members(given: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _write_signature(name: str, given: Any) -> str:
-    try:
-        signature = inspect.signature(given)
-    except (TypeError, ValueError):
-        return name
-    shown = f"{name}{signature}"
-    if len(shown) <= 100 or not signature.parameters:
+    """Return a call's signature, with a line for each parameter if it is long."""
+    signature = inspect.signature(given)
+    shown = _clean(f"{name}{signature}")
+    if len(shown) <= WIDTH:
         return shown
-    inner = "".join(f"    {part},\n" for part in _list_parameters(signature))
-    result = "" if signature.return_annotation is inspect.Signature.empty else f" -> {signature.return_annotation}"
-    return f"{name}(\n{inner}){result}"
+    keyword = [parameter.kind is parameter.KEYWORD_ONLY for parameter in signature.parameters.values()]
+    inner = [_clean(str(parameter)) for parameter in signature.parameters.values()]
+    if any(keyword):
+        inner.insert(keyword.index(True), "*")
+    result = shown[shown.rindex(")") :]
+    return "\n".join([f"{name}(", *(f"    {part}," for part in inner), result])
 
 
-def _list_parameters(signature: inspect.Signature) -> Iterator[str]:
-    keywords = False
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not keywords:
-            yield "*"
-        keywords |= parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-        yield str(parameter)
+def _clean(signature: str) -> str:
+    """Return a signature with annotations as they are written in the code, without modules."""
+    plain = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+    return re.sub(r"\b[a-z_]+\.(?:\w+\.)*(?=[A-Z])", "", plain)
 
 
 def _write_docstring(given: Any) -> str:
