@@ -26,7 +26,7 @@ from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.journal.events import Reply
 from longspan.simulator.journal.run_folder import INCIDENTS, JOURNAL, MANIFEST, RESULT
 from longspan.simulator.results.graded_runs import Column, GradedRun, load_runs, without_ungraded
-from longspan.simulator.results.measures.comparing import compare_runs
+from longspan.simulator.results.measures.cells import cells_of
 from longspan.simulator.results.measures.reach import pool_reach
 from longspan.simulator.running.runner import replay_run
 from longspan.simulator.suite.agent_spec import AgentSpec
@@ -37,6 +37,9 @@ from longspan.simulator.suite.settings import RunSettings
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "results"
 FILES: Final = {MANIFEST, RESULT, INCIDENTS, JOURNAL, f"{JOURNAL}.gz"}
+UNSAVED: Final = ("spending",)
+"""What a result has from files that results/ does not keep."""
+
 OUTSIDE: Final = ("python:", "runnable:", "exec:", "http:", "https:", "a2a:", "acp:", "mcp:")
 
 INTRODUCTION: Final = """\
@@ -47,9 +50,9 @@ its seed, the replies are recorded, and the grades are the same. [How to add a r
 
 - **Runs** counts all runs of the agent in the folder. All of them count toward the score, also several of one seed.
 - **Resumed** counts failures of the agent, after which a run was continued, and turns that may have been sent twice.
-- **Created** is when the runs began. A run that was deleted and played again leaves no file, but it begins later than the others.
-- **Notes** name what a reader should know, such as missing seeds, or an agent that was given the expected replies.
+- **Created** is when the first and the last run began, in UTC. A run that was deleted and played again leaves no other trace.
 - **Hash** is the beginning of a SHA-256 of the runs' files.
+- Notes below an agent name missing seeds, repeated seeds, code that is not part of longspan, and agents that were given the expected replies.
 
 The files do not prove who wrote the replies. Whoever doubts a row can play the sweep again and add the runs.
 """
@@ -75,27 +78,26 @@ class Row(NamedTuple):
     @property
     def cells(self) -> list[str]:
         """The row's cells, in the order of HEAD."""
+        seeds = ", ".join(str(run.manifest.seed) for run in self.runs)
         resumed = sum(map(count_resumptions, self.runs))
+        reach = [stage.sentence for stage in pool_reach(self.runs)]
         return [
-            f"`{self.agent}`",
+            "<br>".join([f"`{self.agent}`", *self.notes]),
             str(self.column),
-            self.score,
-            "<br>".join(stage.sentence for stage in pool_reach(self.runs)) or "–",
-            str(len(self.runs)),
+            "<br>".join([*([f"**{self.score}**"] if self.score else []), *reach]),
+            f"{len(self.runs)} ({seeds})",
             str(resumed),
-            self.created,
-            "; ".join(self.notes) or "–",
-            f"`{hash_files(self.runs)}`",
+            f"{self.created}<br>`{hash_files(self.runs)}`",
         ]
 
     @property
     def score(self) -> str:
-        """The mean score as a share of full marks, with its 95% interval."""
+        """The mean score as a share of full marks, with its 95% interval. Empty without scores."""
         if not (graded := without_ungraded_runs(self.runs)):
-            return "–"
-        (cell,) = compare_runs(graded, []).cells.values()
+            return ""
+        (cell,) = cells_of(graded).values()
         if cell.score is None:
-            return "–"
+            return ""
         ends = [end / cell.maximum for end in (cell.interval.low, cell.interval.high)] if cell.interval else []
         return f"{cell.score / cell.maximum:.0%}" + (f" ({ends[0]:.0%} to {ends[1]:.0%})" if ends else "")
 
@@ -122,7 +124,7 @@ class Row(NamedTuple):
             yield f"code of its own, commit {', '.join(sorted(commit[:12] + commit[40:] for commit in commits))}"
 
 
-HEAD: Final = ("agent", "span", "score", "reach", "runs", "resumed", "created (UTC)", "notes", "hash")
+HEAD: Final = ("agent", "span", "score and reach", "runs (seeds)", "resumed", "created, hash")
 
 
 def without_ungraded_runs(runs: Sequence[GradedRun]) -> Sequence[GradedRun]:
@@ -170,13 +172,15 @@ def find_fault(run: GradedRun, plans: Sequence[RunSettings]) -> str | None:
         again = trio.run(replay_run, run.folder)
     except LongspanError as error:
         return str(error)
-    differing = [name for name in type(again).model_fields if getattr(again, name) != getattr(run.result, name)]
+    differing = [name for name in type(again).model_fields if name not in UNSAVED and getattr(again, name) != getattr(run.result, name)]
     return f"played again from its journal, it differs in {', '.join(differing)}" if differing else None
 
 
 def is_planned(manifest: Manifest, plan: RunSettings) -> bool:
-    """Whether a run has the settings of a plan. The title of a suite is not compared."""
-    given, planned = (each.model_dump(include=set(RunSettings.model_fields), exclude={"suite": {"title"}}) for each in (manifest, plan))
+    """Whether a run has the settings of a plan. Titles and the time at which the conversation begins may differ."""
+    plan = plan.model_copy(update={"suite": plan.suite.with_run_settings(plan.tokenizer, plan.span)})
+    fields = set(RunSettings.model_fields) - {"starts_at"}
+    given, planned = (each.model_dump(include=fields, exclude={"suite": {"title"}}) for each in (manifest, plan))
     return given == planned
 
 

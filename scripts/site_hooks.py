@@ -7,6 +7,7 @@ Python, and the board of results, are generated. Links that leave docs/ lead to 
 from __future__ import annotations
 
 import inspect
+import logging
 import posixpath
 import re
 import sys
@@ -54,10 +55,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add README.md and the generated pages, and leave notebooks to the repository."""
+    board, rejected = make_board()
+    for path, why in rejected:
+        logging.getLogger("mkdocs.board").warning("%s: rejected: %s", path, why)  # which fails a strict build
     contents = {
         "index.md": "---\nhide: [navigation]\n---\n" + (ROOT / "README.md").read_text("utf-8"),
         "contents.md": (ROOT / "docs" / "README.md").read_text("utf-8"),
-        "board.md": make_board(),
+        "board.md": board,
         "reference/commands.md": "\n".join(describe_commands()),
         "reference/python-api.md": "\n".join(describe_api()),
         "site.css": STYLE,
@@ -137,7 +141,7 @@ def describe_api() -> Iterator[str]:
 
 def _describe_name(name: str, given: Any, level: str) -> Iterator[str]:
     yield f"{level} {name.rpartition('.')[2] if level == '###' else name}\n"
-    if inspect.isclass(given) or inspect.isroutine(given):
+    if callable(given):
         yield f"```python\n{_write_signature(name, given)}\n```\n"
     yield _write_docstring(given) + "\n"
     if inspect.isclass(given) or inspect.ismodule(given):
@@ -157,6 +161,8 @@ def _list_members(given: Any) -> Iterator[tuple[str, Any]]:
 
 def _write_signature(name: str, given: Any) -> str:
     """Return a call's signature, with a line for each parameter if it is long."""
+    if inspect.isclass(given) and issubclass(given, Exception):
+        return name
     signature = inspect.signature(given)
     shown = _clean(f"{name}{signature}")
     if len(shown) <= WIDTH:
