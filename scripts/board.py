@@ -52,7 +52,8 @@ its seed, the replies are recorded, and the grades are the same. [How to add a r
 - **Resumed** counts failures of the agent, after which a run was continued, and turns that may have been sent twice.
 - **Created** is when the first and the last run began, in UTC. A run that was deleted and played again leaves no other trace.
 - **Hash** is the beginning of a SHA-256 of the runs' files.
-- Notes below an agent name missing seeds, repeated seeds, code that is not part of longspan, and agents that were given the expected replies.
+- Notes below an agent name missing seeds, repeated seeds, code that is not part of longspan, and agents that
+  were given the expected replies or answer exactly like that.
 
 The files do not prove who wrote the replies. Whoever doubts a row can play the sweep again and add the runs.
 """
@@ -82,11 +83,9 @@ class Row(NamedTuple):
         resumed = sum(map(count_resumptions, self.runs))
         reach = [stage.sentence for stage in pool_reach(self.runs)]
         return [
-            "<br>".join([f"`{self.agent}`", *self.notes]),
-            str(self.column),
+            "<br>".join([f"`{self.agent}` at {self.column}", *self.notes]),
             "<br>".join([*([f"**{self.score}**"] if self.score else []), *reach]),
-            f"{len(self.runs)} ({seeds})",
-            str(resumed),
+            f"{len(self.runs)} (seeds {seeds})<br>{resumed} resumed",
             f"{self.created}<br>`{hash_files(self.runs)}`",
         ]
 
@@ -117,14 +116,16 @@ class Row(NamedTuple):
         for seed, times in sorted(played.items()):
             if times > 1:
                 yield f"seed {seed} was played {times} times"
-        if any(is_given_replies(run) for run in self.runs):
-            yield "**given the expected replies**"
+        if AgentSpec.parse(self.agent).kind == "oracle":
+            yield "**is given the expected replies**"
+        elif known := [str(run.manifest.seed) for run in self.runs if knows_answers(run)]:
+            yield f"**answers as expected, word for word** (seeds {', '.join(known)})"
         if any(kind in self.agent for kind in OUTSIDE):
             commits = {run.manifest.agent_commit or "unknown" for run in self.runs}
             yield f"code of its own, commit {', '.join(sorted(commit[:12] + commit[40:] for commit in commits))}"
 
 
-HEAD: Final = ("agent", "span", "score and reach", "runs (seeds)", "resumed", "created, hash")
+HEAD: Final = ("agent", "score and reach", "runs", "created, hash")
 
 
 def without_ungraded_runs(runs: Sequence[GradedRun]) -> Sequence[GradedRun]:
@@ -140,14 +141,12 @@ def count_resumptions(run: GradedRun) -> int:
     return len(run.folder.incidents()) + sum(isinstance(event, Reply) and bool(event.repeated) for event in events)
 
 
-def is_given_replies(run: GradedRun) -> bool:
-    """Whether the agent is `oracle`, or one whose replies in scripted tests are all the expected ones, word for word."""
-    if AgentSpec.parse(run.manifest.agent).kind == "oracle":
-        return True
+def knows_answers(run: GradedRun) -> bool:
+    """Whether the answers to all scripted questions are the expected ones, word for word, as those of `oracle` are."""
     tests = [test for transcript in run.folder.transcripts().values() for test in transcript.tests.values()]
-    ideal = {line["text"]: line["ideal"] for test in tests for line in test.definition.lines}
-    replies = [(each.reply, ideal[each.text]) for test in tests for each in test.exchanges if each.text in ideal and not each.told]
-    return any(reply != "OK." for reply, _ in replies) and all(reply == expected for reply, expected in replies)
+    expected = {line["text"]: line["ideal"] for test in tests for line in test.definition.lines if line["asks"]}
+    answers = [(each.reply, expected[each.text]) for test in tests for each in test.exchanges if each.text in expected and not each.told]
+    return bool(answers) and all(reply == ideal for reply, ideal in answers)
 
 
 def hash_files(runs: Sequence[GradedRun]) -> str:

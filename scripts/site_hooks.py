@@ -31,10 +31,8 @@ from longspan.simulator.cli import whole_app  # noqa: E402
 
 LINK: Final = re.compile(r'(?P<before>\]\(|<img src=")(?P<path>(?![a-z]+:|#)[^)"#\s]+)')
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-STYLE: Final = """\
-.md-grid { max-width: 72rem; }
-.md-typeset table:not([class]) td:first-child code { word-break: normal; overflow-wrap: normal; }
-"""
+STYLE: Final = ".md-grid { max-width: 72rem; }
+"
 SECTIONS: Final = {"start": "Start", "guides": "Guides", "reference": "Reference", "internals": "Internals"}
 WIDTH: Final = 100
 GENERATED: Final = ("reference/commands.md", "reference/python-api.md")
