@@ -1,6 +1,6 @@
 """The hooks of mkdocs that make the site from README.md, docs/ and the program: `mkdocs build --strict`.
 
-The first page is README.md, and docs/README.md lists the pages in the order of the navigation. The references of commands and of names in
+The first page is README.md, and docs/contents.md lists the pages in the order of the navigation. The references of commands and of names in
 Python, and the board of results, are generated. Links that leave docs/ lead to the repository.
 """
 
@@ -31,17 +31,16 @@ from longspan.simulator.cli import whole_app  # noqa: E402
 
 LINK: Final = re.compile(r'(?P<before>\]\(|<img src=")(?P<path>(?![a-z]+:|#)[^)"#\s]+)')
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-STYLE: Final = ".md-grid { max-width: 72rem; }
-"
+STYLE: Final = ".md-grid { max-width: 72rem; }"
 SECTIONS: Final = {"start": "Start", "guides": "Guides", "reference": "Reference", "internals": "Internals"}
 WIDTH: Final = 100
 GENERATED: Final = ("reference/commands.md", "reference/python-api.md")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages of each folder in the order of docs/README.md. Pages that it does not link to come last."""
+    """List the pages of each folder in the order of docs/contents.md. Pages that it does not link to come last."""
     docs = Path(config.docs_dir)
-    order = re.findall(r"\]\(([\w/-]+\.md)\)", (docs / "README.md").read_text("utf-8"))
+    order = re.findall(r"\]\(([\w/-]+\.md)\)", (docs / "contents.md").read_text("utf-8"))
     config.nav = [{"longspan": ["index.md", "contents.md"]}]
     for folder, title in SECTIONS.items():
         pages = sorted(path.relative_to(docs).as_posix() for path in (docs / folder).rglob("*.md"))
@@ -58,13 +57,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         logging.getLogger("mkdocs.board").warning("%s: rejected: %s", path, why)  # which fails a strict build
     contents = {
         "index.md": "---\nhide: [navigation]\n---\n" + (ROOT / "README.md").read_text("utf-8"),
-        "contents.md": (ROOT / "docs" / "README.md").read_text("utf-8"),
         "board.md": board,
         "reference/commands.md": "\n".join(describe_commands()),
         "reference/python-api.md": "\n".join(describe_api()),
         "site.css": STYLE,
     }
-    for file in [file for file in files if file.src_uri == "README.md" or file.src_uri.endswith(".ipynb")]:
+    for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
         files.remove(file)
     for name, content in contents.items():
         files.append(File.generated(config, name, content=content))
@@ -77,7 +75,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     def correct(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(here), link["path"]))
-        path = {"README.md": "index.md", "docs/README.md": "contents.md"}.get(target, target.removeprefix("docs/"))
+        path = "index.md" if target == "README.md" else target.removeprefix("docs/")
         if path != target and files.get_file_from_path(path):
             return link["before"] + posixpath.relpath(path, posixpath.dirname(page.file.src_uri) or ".")
         if not (ROOT / target).exists():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import shutil
@@ -82,15 +81,12 @@ def reseal(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 def rewrite_journal(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the events of a journal, and write all checksums again."""
     path = run / "conversations" / "main" / "journal.jsonl"
-    opened = gzip.open(path.with_name("journal.jsonl.gz"), "rt") if not path.exists() else path.open()
-    with opened as file:
-        events = [json.loads(line) for line in file]
+    events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     running, lines = RunningSum(), []
     for event in events:
         del event["sum"]
         change(event)
         lines.append(running.seal(json.dumps(event, separators=(",", ":"), ensure_ascii=False)[:-1].encode()))
-    path.with_name("journal.jsonl.gz").unlink(missing_ok=True)
     path.write_bytes(b"".join(lines))
 
 
