@@ -31,7 +31,11 @@ from longspan.simulator.cli import whole_app  # noqa: E402
 
 LINK: Final = re.compile(r'(?P<before>\]\(|<img src=")(?P<path>(?![a-z]+:|#)[^)"#\s]+)')
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-STYLE: Final = ".md-grid { max-width: 72rem; }"
+STYLE: Final = """\
+.md-grid { max-width: 72rem; }
+.md-typeset table:not([class]):has(th:nth-child(4)) th:first-child { min-width: 9rem; }
+"""
+BOARD_STYLE: Final = "<style>.md-typeset td:nth-child(2) { min-width: 12rem; }</style>"
 SECTIONS: Final = {"start": "Start", "guides": "Guides", "reference": "Reference", "internals": "Internals"}
 WIDTH: Final = 100
 GENERATED: Final = ("reference/commands.md", "reference/python-api.md")
@@ -57,7 +61,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         logging.getLogger("mkdocs.board").warning("%s: rejected: %s", path, why)  # which fails a strict build
     contents = {
         "index.md": "---\nhide: [navigation]\n---\n" + (ROOT / "README.md").read_text("utf-8"),
-        "board.md": board,
+        "board.md": board + BOARD_STYLE,
         "reference/commands.md": "\n".join(describe_commands()),
         "reference/python-api.md": "\n".join(describe_api()),
         "site.css": STYLE,
