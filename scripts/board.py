@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 
 import trio
-import yaml
 
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.journal.events import Reply
@@ -29,8 +28,8 @@ from longspan.simulator.results.graded_runs import Column, GradedRun, load_runs,
 from longspan.simulator.results.measures.cells import cells_of
 from longspan.simulator.results.measures.reach import pool_reach
 from longspan.simulator.running.runner import replay_run
+from longspan.simulator.running.sweeps.sweep import read_sweep
 from longspan.simulator.suite.agent_spec import AgentSpec
-from longspan.simulator.suite.grid import Grid
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.settings import RunSettings
 
@@ -183,11 +182,18 @@ def is_planned(manifest: Manifest, plan: RunSettings) -> bool:
     return given == planned
 
 
-def read_sweep(folder: Path) -> tuple[list[Row], list[Rejected]]:
-    """Read the runs in results/NAME, which NAME.yaml and NAME-*.yaml plan: the rows, and the rejected runs."""
-    sweeps = [folder.with_name(f"{folder.name}.yaml"), *sorted(folder.parent.glob(f"{folder.name}-*.yaml"))]
-    plans = [plan for path in sweeps for plan in Grid.model_validate(yaml.safe_load(path.read_text("utf-8"))).runs()]
-    runs, unusable = load_runs([folder])
+def find_sweeps(folder: Path) -> list[Path]:
+    """Return the sweeps whose runs are in results/NAME: NAME.yaml, and NAME-*.yaml for other spans."""
+    return [folder.with_name(f"{folder.name}.yaml"), *sorted(folder.parent.glob(f"{folder.name}-*.yaml"))]
+
+
+def read_rows(folder: Path) -> tuple[list[Row], list[Rejected]]:
+    """Read the runs in results/NAME: the rows, and the rejected runs. Without a valid sweep, the folder itself is rejected."""
+    try:
+        plans = [plan for path in find_sweeps(folder) for grid in read_sweep(path)[0] for plan in grid.runs()]
+        runs, unusable = load_runs([folder])
+    except LongspanError as error:
+        return [], [Rejected(folder, str(error))]
     rejected = [Rejected(path, why) for path, why in unusable]
     faults = {run.folder.path: find_fault(run, plans) for run in runs}
     rejected += [Rejected(path, why) for path, why in faults.items() if why is not None]
@@ -207,11 +213,12 @@ def make_board(folders: Sequence[Path] = ()) -> tuple[str, list[Rejected]]:
     """Return the board of some sweeps, or of all, as Markdown, and the rejected runs."""
     parts, rejected = [INTRODUCTION], []
     for folder in folders or sorted(path for path in RESULTS.iterdir() if path.is_dir()):
-        rows, faults = read_sweep(folder)
+        rows, faults = read_rows(folder)
         rejected += faults
         table = [HEAD, ["---"] * len(HEAD), *(row.cells for row in rows)]
         lines = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |" for cells in table]
-        parts += [f"## {folder.name}\n", f"```sh\nlongspan sweep results/{folder.name}.yaml\n```\n", *lines, ""]
+        commands = [f"longspan sweep results/{path.name}" for path in find_sweeps(folder)]
+        parts += [f"## {folder.name}\n", "```sh", *commands, "```\n", *lines, ""]
     return "\n".join(parts), rejected
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.board import FILES, make_board, read_sweep
+from scripts.board import FILES, make_board, read_rows
 
 import longspan
 from longspan.simulator.base.files.checksums import RunningSum, add_checksum
@@ -60,7 +60,7 @@ def sweep(played: Path, tmp_path: Path) -> Path:
 
 def row_of(sweep: Path, agent: str) -> str:
     """The row of an agent, as it is written, after checking that no run is rejected."""
-    rows, rejected = read_sweep(sweep)
+    rows, rejected = read_rows(sweep)
     assert rejected == []
     (row,) = (row for row in rows if row.agent == agent)
     return " | ".join(row.cells)
@@ -161,11 +161,26 @@ def choose_a_seed_of_ten(sweep: Path) -> None:
 )
 def test_an_attack_is_rejected(attack: Callable[[Path], None], why: str, sweep: Path) -> None:
     attack(sweep)
-    rows, rejected = read_sweep(sweep)
+    rows, rejected = read_rows(sweep)
     assert len(rejected) == 1, rejected
     assert re.search(why, rejected[0].why), rejected[0].why
     assert "\n" not in rejected[0].why
     assert sum(len(row.runs) for row in rows) == len(list(sweep.iterdir())) - 1
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "cannot be read"), ("seeds: [a\n", "YAML"), ("agents: 3\n", "agents"), ("x: 1\n", "x")]
+)
+def test_a_folder_without_a_sweep_is_rejected(content: str | None, why: str, sweep: Path) -> None:
+    if content is None:
+        sweep.with_suffix(".yaml").unlink()
+    else:
+        sweep.with_suffix(".yaml").write_text(content, "utf-8")
+    rows, (rejected,) = read_rows(sweep)
+    assert rows == []
+    assert "mine.yaml" in rejected.why
+    assert why in rejected.why
+    assert "\n" not in rejected.why
 
 
 # Attacks that are visible.
