@@ -4,7 +4,7 @@
     python -m scripts.board results/windows   # only this sweep
 
 Each run is played again from its journal, without its agent: the tests of its seed, event by event, and then the grades. A run is rejected
-if anything differs. What files cannot prove, such as the number of runs that somebody deleted, is said above the tables.
+if anything differs. The introduction names what files cannot prove, such as the number of deleted runs.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ INTRODUCTION: Final = """\
 The runs in [results](README.md), by sweep. When this page was made, each run was played again from its journal: the messages are those of
 its seed, the replies are recorded, and the grades are the same. [How to add a run](../CONTRIBUTING.md#add-results-to-the-board).
 
-- **Runs** counts all runs of the agent in the folder. All of them count toward the score, also several of one seed.
+- **Runs** counts all runs of the agent in the folder. All count toward the score, including several of one seed.
 - **Resumed** counts failures of the agent, after which a run was continued, and turns that may have been sent twice.
 - **Created** is when the first and the last run began, in UTC. A run that was deleted and played again leaves no other trace.
 - **Hash** is the beginning of a SHA-256 of the runs' files.
 - Notes below an agent name missing seeds, repeated seeds, code that is not part of longspan, and agents that
   were given the expected replies or answer exactly like that.
 
-The files do not prove who wrote the replies. Whoever doubts a row can play the sweep again and add the runs.
+The files do not prove who wrote the replies. To check a row, play its sweep again and add the runs.
 """
 
 

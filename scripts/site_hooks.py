@@ -42,9 +42,10 @@ GENERATED: Final = ("reference/commands.md", "reference/python-api.md")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages of each folder in the order of docs/contents.md. Pages that it does not link to come last."""
+    """List the pages of each folder in the order of the table in docs/contents.md. Pages that it does not link to come last."""
     docs = Path(config.docs_dir)
-    order = re.findall(r"\]\(([\w/-]+\.md)\)", (docs / "contents.md").read_text("utf-8"))
+    table = (docs / "contents.md").read_text("utf-8").partition("## Where next")[2]
+    order = re.findall(r"\]\(([\w/-]+\.md)\)", table)
     config.nav = [{"longspan": ["index.md", "contents.md"]}]
     for folder, title in SECTIONS.items():
         pages = sorted(path.relative_to(docs).as_posix() for path in (docs / folder).rglob("*.md"))
