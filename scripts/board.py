@@ -158,7 +158,9 @@ def hash_files(runs: Sequence[GradedRun]) -> str:
 def find_fault(run: GradedRun, plans: Sequence[RunSettings]) -> str | None:
     """Return why a run is rejected, or None."""
     manifest = run.manifest
-    if others := sorted(path.name for path in run.folder.path.rglob("*") if not path.is_dir() and path.name not in FILES):
+    if others := sorted(
+        path.name for path in run.folder.path.rglob("*") if (path.is_symlink() or not path.is_dir()) and path.name not in FILES
+    ):
         return f"it has {others[0]}: only {', '.join(sorted(FILES))} are compared with the seed"
     if manifest.judge is not None:
         return f"it was graded by {manifest.judge}, whose answers cannot be repeated; grade it with rules alone"
