@@ -34,7 +34,7 @@ from scripts.panel import (
 
 from longspan.simulator.base.files.packed import pack_journal
 from longspan.simulator.filler.draws import join_words
-from longspan.simulator.journal.run_folder import RESULT
+from longspan.simulator.journal.run_folder import INCIDENTS, RESULT
 from longspan.simulator.journal.transcript import PlayedTurn
 from longspan.simulator.journal.turns_shown import turns_of
 from longspan.simulator.pages.report.figures import INK, render_figure
@@ -213,8 +213,9 @@ def add_runs(sweep: Path) -> Iterator[str]:
             copy.parent.mkdir(parents=True)
             shutil.copyfile(journal, copy)
             pack_journal(copy)
-        for name in ("manifest.json", RESULT):
-            shutil.copyfile(run.folder.path / name, goal / name)
+        for name in ("manifest.json", RESULT, INCIDENTS):
+            if (run.folder.path / name).exists():
+                shutil.copyfile(run.folder.path / name, goal / name)
         yield f"{sweep.name}/{run.name}"
 
 

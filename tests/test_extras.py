@@ -15,7 +15,7 @@ from tests.loopback import Server
 
 RUN = ("run", "--scenario", "colours", "--tests", "1", "--span", "2k", "--json")
 
-EXTRAS = set(PROJECT["optional-dependencies"]) - {"all", "test"}
+EXTRAS = set(PROJECT["optional-dependencies"]) - {"all", "site", "test"}
 
 AGENTS = ("openai", "anthropic", "google")
 

@@ -139,7 +139,7 @@ def test_the_readme_has_links_that_work_on_an_index(installed: Environment) -> N
     commit = str(own_commit()).removesuffix("-dirty")
     inside = {link.partition("#")[0] for link in links if link.startswith(home)}
     paths = {link.removeprefix(f"{home}/{kind}/{commit}/") for link in inside for kind in ("blob", "raw") if f"/{kind}/" in link}
-    assert len(paths) > 30
+    assert len(paths) > 15
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
