@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.agents.memory.memory import Memory, MemoryItem
+    from longspan.scenarios.histories.formats.messages import LogFormat, Said
     from longspan.simulator import reading as grading
     from longspan.simulator.api.checking import check
     from longspan.simulator.api.playing import resume, run, run_async
@@ -38,6 +39,7 @@ __all__ = [
     "InputError",
     "Item",
     "Line",
+    "LogFormat",
     "Marked",
     "Memory",
     "MemoryItem",
@@ -45,6 +47,7 @@ __all__ = [
     "Record",
     "Reply",
     "Results",
+    "Said",
     "Scenario",
     "Script",
     "Segment",
@@ -65,6 +68,7 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "agents.memory.memory": ("Memory", "MemoryItem"),
+    "scenarios.histories.formats.messages": ("LogFormat", "Said"),
     "simulator.base.errors": ("AgentError", "InputError"),
     "simulator.journal.journal": ("read_journal",),
     "simulator.api.checking": ("check",),

@@ -102,9 +102,10 @@ COMMANDS: dict[str, Any] = {
 """The commands by their words, those of benchmarks and of `list` too."""
 
 OF_OTHERS = set(
-    "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split()
+    "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps"
+    " --parallel".split()
 )
-"""Options of pip, pytest, Ray, Inspect and MLflow that pages name."""
+"""Options of pip, pytest, Ray, Inspect, MLflow and llama.cpp that pages name."""
 
 
 def options(command: Any) -> set[str]:
