@@ -82,6 +82,8 @@ class Conversation(NamedTuple):
                 f'{where}: has no questions; add some, such as {{"question": "...", "answer": "..."}}, each on a separate line; '
                 "longspan convert writes a log to which they can be added"
             )
+        if not self.parts:
+            raise InputError("; ".join([f"{where}: has no turns", *self.remarks])[:500])
         kept = [(part, [turn for turn in part.turns if tools or turn.kind == "said"]) for part in self.parts]
         sessions = tuple(
             Session(part.id or "", part.at, tuple(Utterance(turn.id or "", turn.speaker, turn.text) for turn in turns))

@@ -366,7 +366,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "cut.gz": (gzip.compress(LINES.encode())[:-12], "damaged gzip"),
     "cut.zip": (b"PK\x03\x04" + b"x" * 100, "cannot be unpacked"),
     "deep.json": (b"[" * 500 + json.dumps(CAT_MESSAGE).encode() + b"]" * 500, "nested too deeply"),
-    "cycle.json": (b'{"messages": [{"messageId": "a", "parentMessageId": "a", "isCreatedByUser": true}]}', "has no turns"),
+    "cycle.json": (
+        b'{"messages": [{"messageId": "a", "parentMessageId": "a", "isCreatedByUser": true}]}',
+        "has no turns; left out: messages of other branches (1)",
+    ),
     "twice.json": (b'{"role": "user", "content": "a", "content": "b"}', "'content' stands twice"),
     "bytes": (bytes(range(256)), "begins like utf-16-be but is not"),
     "text.txt": (b"Hello!\nNo log.\n", "is neither JSON nor in a known text format"),
