@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from longspan.agents.base import BaseAgent
     from longspan.agents.memory.memory import Memory, MemoryItem
-    from longspan.scenarios.histories.formats.messages import LogFormat, Said
     from longspan.simulator import reading as grading
     from longspan.simulator.api.checking import check
     from longspan.simulator.api.playing import resume, run, run_async
@@ -39,7 +38,6 @@ __all__ = [
     "InputError",
     "Item",
     "Line",
-    "LogFormat",
     "Marked",
     "Memory",
     "MemoryItem",
@@ -47,7 +45,6 @@ __all__ = [
     "Record",
     "Reply",
     "Results",
-    "Said",
     "Scenario",
     "Script",
     "Segment",
@@ -68,7 +65,6 @@ __all__ = [
 _HOMES = {
     "agents.base": ("BaseAgent",),
     "agents.memory.memory": ("Memory", "MemoryItem"),
-    "scenarios.histories.formats.messages": ("LogFormat", "Said"),
     "simulator.base.errors": ("AgentError", "InputError"),
     "simulator.journal.journal": ("read_journal",),
     "simulator.api.checking": ("check",),

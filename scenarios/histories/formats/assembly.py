@@ -82,6 +82,8 @@ class Conversation(NamedTuple):
         if not self.questions:
             example = '{"question": "...", "answer": "..."}'
             raise InputError(f"{where}: has no questions; name their file with --data questions=FILE, or add lines such as {example}")
+        if not self.parts:
+            raise InputError("; ".join([f"{where}: has no turns", *self.remarks])[:500])
         kept = [(part, [turn for turn in part.turns if tools or turn.kind == "said"]) for part in self.parts]
         sessions = tuple(
             Session(part.id or "", part.at, tuple(Utterance(turn.id or "", turn.speaker, turn.text) for turn in turns))
@@ -362,7 +364,9 @@ def _assign(parts: Sequence[Part], file: str) -> list[Part]:
     # Ids are assigned once the whole conversation is known, because a later line may give an id that equals a default one.
     ids = _assign_ids(file, [(part.place, part.id, str(number)) for number, part in enumerate(parts, 1)])
     turns = [
-        (turn.place, turn.id, f"{id}:{number}") for id, part in zip(ids, parts, strict=True) for number, turn in enumerate(part.turns, 1)
+        (turn.place, turn.id, "" if turn.id else f"{id}:{number}")
+        for id, part in zip(ids, parts, strict=True)
+        for number, turn in enumerate(part.turns, 1)
     ]
     own = iter(_assign_ids(file, turns))
     return [part._replace(id=id, turns=[turn._replace(id=next(own)) for turn in part.turns]) for id, part in zip(ids, parts, strict=True)]

@@ -38,9 +38,8 @@ CLAUDE_CODE: Final = LogFormat(
     "sessions of Claude Code, without sidechains, and of Gemini CLI",
     '{"type": "user", "uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "My cat is Olive."}}',
     lambda value: (
-        isinstance(value, dict)
-        and isinstance(value.get("type"), str)
-        and not value.keys().isdisjoint(("sessionId", "leafUuid", "parentUuid", "isSnapshotUpdate", "uuid"))
+        isinstance(value.get("type"), str)
+        and not value.keys().isdisjoint(("sessionId", "leafUuid", "parentUuid", "isSnapshotUpdate"))
         and role_of(value) is None
     ),
     _read,

@@ -19,7 +19,7 @@ def convert_log(log: Path, out: Path) -> Iterator[str]:
     """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError."""
     conversations = read_conversations(log)
     if not any(each.parts for each in conversations):
-        raise InputError(f"{log}: has no turns")
+        raise InputError("; ".join([f"{log}: has no turns", *(remark for each in conversations for remark in each.remarks)])[:500])
     with write_new_file(out, "name another file") as partial, partial.open("x", encoding="utf-8") as file:
         for each in conversations:
             lines = write_lines(each.id, each.parts, each.questions, each.remarks)

@@ -39,7 +39,7 @@ GEMINI: Final = LogFormat(
     "gemini",
     "requests to Gemini and responses",
     '{"contents": [{"role": "user", "parts": [{"text": "My cat is Olive."}]}]}',
-    lambda value: isinstance(value, dict) and (isinstance(value.get("contents"), list | dict) or isinstance(value.get("candidates"), list)),
+    lambda value: "messages" not in value and (isinstance(value.get("contents"), list | dict) or isinstance(value.get("candidates"), list)),
     _read,
     ordered=True,
 )

@@ -76,7 +76,7 @@ LETTA: Final = LogFormat(
     "letta",
     "Letta's agent files (.af)",
     '{"agents": [{"messages": [{"role": "user", "content": [{"type": "text", "text": "My cat is Olive."}]}]}]}',
-    lambda value: isinstance(value.get("agents"), list),
+    lambda value: isinstance(value.get("agents"), list) and any(isinstance(each, dict) and "messages" in each for each in value["agents"]),
     _read,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from longspan.scenarios.histories.formats import (
     telegram,
     whatsapp,
 )
-from longspan.scenarios.histories.formats.messages import LogFormat
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, number_messages
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.installed import find_entry_points
 from longspan.simulator.contract.plugins import load_plugin
@@ -32,7 +33,7 @@ from longspan.simulator.contract.plugins import load_plugin
 __all__ = ["find_format", "list_formats"]
 
 GROUP: Final = "longspan.log_formats"
-"""The entry-point group for formats of logs. An entry point maps a name to a LogFormat."""
+"""The entry-point group for formats of logs. An entry point maps a name to an object with `recognise` and `read`, such as a module."""
 
 OWN: Final = (
     chatgpt.CHATGPT,
@@ -69,10 +70,27 @@ def list_formats() -> tuple[LogFormat, ...]:
     added = []
     for name in find_entry_points(GROUP):
         found = load_plugin(GROUP, "format of logs", name)
-        if not isinstance(found, LogFormat):
-            raise InputError(f"the format of logs {name!r} must be a LogFormat, not {type(found).__name__}")
-        added.append(found)
+        if not callable(getattr(found, "recognise", None)) or not callable(getattr(found, "read", None)):
+            raise InputError(f"the format of logs {name!r} lacks a function recognise(value) or read(value)")
+        added.append(_wrap(name, found))
     return (*added, *OWN)
+
+
+def _wrap(name: str, found: Any) -> LogFormat:
+    """Return the format of another package, which yields messages as chat APIs have them."""
+    what = (found.__doc__ or "").strip().partition("\n")[0]
+
+    def read(value: Any, context: Context) -> Iterator[Said]:
+        return number_messages(list(found.read(value)), context)
+
+    def recognise(value: Any) -> bool:
+        try:
+            return bool(found.recognise(value))
+        except (TypeError, LookupError, AttributeError):  # it has not tested what kind of value it got
+            return False
+
+    is_text = bool(getattr(found, "text", False))
+    return LogFormat(name, what, str(getattr(found, "example", "")), recognise, read, text=is_text)
 
 
 def find_format(value: Any, *, text: bool = False) -> LogFormat | None:

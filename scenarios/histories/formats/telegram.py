@@ -84,6 +84,10 @@ DISCORD: Final = LogFormat(
     "discord",
     "JSON of DiscordChatExporter",
     '{"channel": {"id": "1"}, "messages": [{"timestamp": "2024-03-01T18:05:00Z", "author": {"name": "Ada"}, "content": "Hi."}]}',
-    lambda value: isinstance(value.get("channel"), dict) and isinstance(value.get("messages"), list),
+    lambda value: (
+        isinstance(value.get("channel"), dict)
+        and isinstance(value.get("messages"), list)
+        and not any(isinstance(each, dict) and "role" in each for each in value["messages"])
+    ),
     _read_discord,
 )

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from scripts import docs_outputs
 
 from longspan.scenarios.histories.formats.assembly import Turn
 from longspan.scenarios.histories.formats.log_files import read_values
@@ -365,7 +366,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "cut.gz": (gzip.compress(LINES.encode())[:-12], "damaged gzip"),
     "cut.zip": (b"PK\x03\x04" + b"x" * 100, "cannot be unpacked"),
     "deep.json": (b"[" * 500 + json.dumps(CAT_MESSAGE).encode() + b"]" * 500, "nested too deeply"),
-    "cycle.json": (b'{"messages": [{"messageId": "a", "parentMessageId": "a", "isCreatedByUser": true}]}', "has no turns"),
+    "cycle.json": (
+        b'{"messages": [{"messageId": "a", "parentMessageId": "a", "isCreatedByUser": true}]}',
+        "has no turns; left out: messages of other branches (1)",
+    ),
     "twice.json": (b'{"role": "user", "content": "a", "content": "b"}', "'content' stands twice"),
     "bytes": (bytes(range(256)), "begins like utf-16-be but is not"),
     "text.txt": (b"Hello!\nNo log.\n", "is neither JSON nor in a known text format"),
@@ -401,20 +405,9 @@ def test_a_package_adds_a_format_by_entry_point(tmp_path: Path) -> None:
     info = tmp_path / "mine-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Name: mine\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[longspan.log_formats]\nmine = mine:MINE\n")
-    (tmp_path / "mine.py").write_text(
-        """
-from longspan.scenarios.histories.formats.log_files import read_values
-from longspan.scenarios.histories.formats.messages import LogFormat, Said
-
-def read(value, context):
-    for line in value["lines"]:
-        yield Said("user", line)
-
-MINE = LogFormat("mine", "my program", '{"lines": ["Hi."]}', lambda value: "lines" in value, read)
-"""
-    )
-    write(tmp_path / "log.jsonl", {"lines": ["My cat is Olive."]})
+    (info / "entry_points.txt").write_text("[longspan.log_formats]\nmine = my_format\n")
+    (tmp_path / "my_format.py").write_text(docs_outputs.files()["my_format.py"].content)
+    write(tmp_path / "log.jsonl", {"lines": [{"who": "user", "says": "My cat is Olive."}]})
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     code = "from longspan.simulator.cli import main; main()"
     command = [sys.executable, "-c", code, "convert", str(tmp_path / "log.jsonl"), str(tmp_path / "out.jsonl")]

@@ -269,6 +269,13 @@ def test_a_folder_with_several_files_is_not_guessed_at(small: Small, write: Writ
             read_histories(name, folder)
 
 
+def test_relatives_of_locomo_may_lack_a_date_and_a_name(small: Small, write: Write) -> None:
+    name, files = small("locomo")
+    del files["locomo10.json"][0]["sample_id"], files["locomo10.json"][0]["conversation"]["session_1_date_time"]
+    (history,) = read_histories(name, write(files))
+    assert (history.id, history.sessions[0].at, history.remarks) == ("conv-0", None, ("sessions without a date: 1",))
+
+
 def test_an_unknown_reader_is_named() -> None:
     with pytest.raises(InputError, match="unknown reader 'locom'; use one of locomo, longmemeval, beam, personamem, history"):
         read_histories("locom", "x.json")
