@@ -196,7 +196,7 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
     [
         (["old", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
         (["old", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
-        (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table; leave out --out and --format"),
+        (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table, as text or as Markdown; leave out --out and other formats"),
         (["old", "new", "--baseline", "old"], "the new runs are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "old", "--baseline", "new"], "the baseline are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "nowhere"], "--baseline: no run has agent 'nowhere'; there are old"),
