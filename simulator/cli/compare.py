@@ -185,13 +185,13 @@ def _compare_with(
         text = tables_as_markdown([fall.sentence], tables, fall.warnings)
         _say_screen(text) if brief else say(text.removesuffix("\n"), lines=True)
     elif brief:
-        screen = Console(StringIO(), width=SCREEN[0])
+        screen = Console(shown := StringIO(), width=SCREEN[0])
         screen.print(fall.sentence)
         for table in tables:
             print_compact(screen, table, {})
         for warning in fall.warnings:
             screen.print(warning)
-        _say_screen(screen.file.getvalue())
+        _say_screen(shown.getvalue())
     else:
         console = Console()
         for table in tables:
