@@ -74,7 +74,7 @@ def compare(
     if json_ and (out is not None or format is not None):
         raise InputError("--json excludes --out and --format")
     if brief and (json_ or contrasts is not None or out is not None or format in ("csv", "html")):
-        raise InputError("--brief: prints one screen, as text or as Markdown; leave out --json, --contrasts, --out and other formats")
+        raise InputError("--brief: prints one screen of text or Markdown; leave out --json, --contrasts, --out and other formats")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
             raise InputError("--contrasts: the file names the runs to test; of the other options, only --out is allowed")
@@ -82,7 +82,7 @@ def compare(
     before, agent = _baseline(baseline or [])
     if before:
         if out is not None or format in ("csv", "html"):
-            raise InputError("--baseline: prints a sentence and a table, as text or as Markdown; leave out --out and other formats")
+            raise InputError("--baseline: prints a sentence and a table, or Markdown; leave out --out and other formats")
         return _compare_with(before, runs, margin, fail_if_worse, json_, brief, format == "markdown")
     if fail_if_worse or margin:
         raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: requires older runs to compare with: --baseline RUN")
