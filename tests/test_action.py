@@ -185,6 +185,20 @@ def test_hostile_inputs_reach_longspan_as_they_are_and_no_shell(tmp_path: Path) 
     assert not any("${{" in step["run"] for step in ACTION["runs"]["steps"])
 
 
+def test_the_guide_describes_each_input_and_its_workflow_uses_them() -> None:
+    text = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
+    section = text.partition("\n## GitHub Actions\n")[2].partition("\nWithout the action")[0]
+    workflow = yaml.safe_load(section.partition("```yaml\n")[2].partition("```")[0])
+    (used,) = (step["with"] for step in workflow["jobs"]["memory"]["steps"] if "longspan@" in step.get("uses", ""))
+    assert {name for name, each in ACTION["inputs"].items() if each.get("required")} <= used.keys() <= ACTION["inputs"].keys()
+    cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"`([\w-]+)`", cell)] == DESCRIBED
+    assert set(DESCRIBED) == ACTION["inputs"].keys()
+
+
+DESCRIBED = "agent baseline suite span scenarios seeds margin replies extras working-directory out comment".split()
+
+
 @pytest.mark.parametrize(
     ("inputs", "code", "said"),
     [
