@@ -75,7 +75,7 @@ def make_task(suite: str, span: Any = None, seeds: Any = 0, out: str | None = No
     except ValidationError as error:
         raise InputError(f"seeds: {first_problem(error)}") from None
     about = f"{suite}{f'@{span}' if span else ''}"
-    samples = [Sample(id=f"seed{number}", input=f"{about}, seed {number}", metadata={"seed": number}) for number in numbers]
+    samples = [Sample(id=f"seed{number}", input=f"{about}, seed {number}", metadata={"seed": number}) for number in dict.fromkeys(numbers)]
     return Task(dataset=samples, solver=_solver(suite, span, out, settings), scorer=_scorer())
 
 

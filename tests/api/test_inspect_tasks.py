@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 ROOT = Path(__file__).parents[2]
 
-PLAYED: dict[str, Any] = {"span": "2k", "scenarios": ["colours", "jokes"], "seeds": "0-1"}
+PLAYED: dict[str, Any] = {"span": "2k", "scenarios": ["colours", "jokes"], "seeds": "0,1,0"}
 
 CALL = 15
 """The tokens of a call of the model."""

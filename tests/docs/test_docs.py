@@ -102,8 +102,8 @@ COMMANDS: dict[str, Any] = {
 """The commands by their words, those of benchmarks and of `list` too."""
 
 OF_OTHERS = {
-    *"--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps".split(),
-    *"--message-limit --model --no-cache --time-limit --token-limit".split(),
+    *"--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir".split(),
+    *"--no-deps --message-limit --model --no-cache --time-limit --token-limit".split(),
 }
 """Options of pip, pytest, Ray, Inspect, promptfoo and MLflow that pages name."""
 
