@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -18,8 +19,10 @@ from longspan.simulator.cli.options import JsonOption, RunsArgument
 if TYPE_CHECKING:
     from typing import IO
 
+    from longspan.simulator.base.tables import Table
     from longspan.simulator.cli.outputs import ComparedGroup
     from longspan.simulator.pages.report.contrast_words import Family
+    from longspan.simulator.results.analysis.baseline import Fall
     from longspan.simulator.results.measures.comparing import Comparison
 
 __all__ = ["compare", "print_contrasts"]
@@ -28,6 +31,9 @@ Format = Literal["terminal", "markdown", "csv", "html"]
 
 CODES: Final[dict[str, int]] = {"not worse": 0, "worse": 1, "undecided": 3}
 """The exit codes of --fail-if-worse by verdict."""
+
+SCREEN: Final = (80, 23)
+"""The columns and lines of --brief: a terminal of 24 lines, with one for the next command."""
 
 SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".csv": "csv", ".html": "html", ".txt": "terminal"}
 
@@ -51,6 +57,7 @@ def compare(
     contrasts: Annotated[
         Path | None, typer.Option(help="A sweep's file: test the contrasts that it states; --out is a folder.", metavar="FILE")
     ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Print one screen (80 x 24): verdicts, scores and notes.")] = False,
     json_: JsonOption = False,
 ) -> int:
     """Compare runs of the same tests.
@@ -66,15 +73,17 @@ def compare(
 
     if json_ and (out is not None or format is not None):
         raise InputError("--json excludes --out and --format")
+    if brief and (json_ or contrasts is not None or out is not None or format in ("csv", "html")):
+        raise InputError("--brief: prints one screen of text or Markdown; leave out --json, --contrasts, --out and other formats")
     if contrasts is not None:
         if baseline or fail_if_worse or margin or format is not None:
             raise InputError("--contrasts: the file names the runs to test; of the other options, only --out is allowed")
         return _contrast(runs, contrasts, out, json_)
     before, agent = _baseline(baseline or [])
     if before:
-        if out is not None or format is not None:
-            raise InputError("--baseline: prints a sentence and a table; leave out --out and --format")
-        return _compare_with(before, runs, margin, fail_if_worse, json_)
+        if out is not None or format in ("csv", "html"):
+            raise InputError("--baseline: prints a sentence and a table, or Markdown; leave out --out and other formats")
+        return _compare_with(before, runs, margin, fail_if_worse, json_, brief, format == "markdown")
     if fail_if_worse or margin:
         raise InputError(f"--{'fail-if-worse' if fail_if_worse else 'margin'}: requires older runs to compare with: --baseline RUN")
     if out is not None and format is None and out.suffix.lower() not in SUFFIXES:
@@ -84,6 +93,9 @@ def compare(
         say_json({"groups": [_group(name, comparison) for name, comparison in comparisons.items()]})
         return 0
     chosen = format or (SUFFIXES[out.suffix.lower()] if out is not None else "terminal")
+    if brief:
+        _say_screen("\n".join(_text(each, chosen, Path(), brief=True) for each in comparisons.values()))
+        return 0
     if out is None:
         _print_all(comparisons, chosen)
         return 0
@@ -92,10 +104,7 @@ def compare(
         raise InputError(f"{taken[0]}: already exists; choose another file with --out")
     for path, (name, comparison) in zip(paths, comparisons.items(), strict=True):
         with write_new_file(path) as partial, partial.open("x", encoding="utf-8", newline="\n") as file:
-            if chosen == "terminal":
-                _print(comparison, file)
-            else:
-                file.write(_text(comparison, chosen, path.parent))
+            file.write(_text(comparison, chosen, path.parent))
         say(f"{path}: {_counts(comparison)}{f' of {name}' if len(comparisons) > 1 else ''}")
     return 0
 
@@ -156,10 +165,13 @@ def _counts(comparison: Comparison) -> str:
     return f"{len(comparison.agents)} agents, {comparison.runs} runs"
 
 
-def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool) -> int:
+def _compare_with(
+    baseline: list[Path], runs: list[Path], margin: float, fail_if_worse: bool, json_: bool, brief: bool, markdown: bool
+) -> int:
     """Print whether runs are worse than a baseline, and return the exit code."""
-    from longspan.simulator.base.tables import Table
+    from longspan.simulator.pages.report.comparison_tables import tables_as_markdown
     from longspan.simulator.results.analysis.baseline import load_fall
+    from longspan.simulator.terminal.compact import print_compact
     from longspan.simulator.terminal.console import Console
     from longspan.simulator.terminal.printed_tables import print_table
 
@@ -168,23 +180,51 @@ def _compare_with(baseline: list[Path], runs: list[Path], margin: float, fail_if
         scenarios = [each._asdict() for each in fall.scenarios]
         say_json({"verdict": fall.verdict, "sentence": fall.sentence} | asdict(fall) | {"scenarios": scenarios})
         return CODES[fall.verdict] if fail_if_worse else 0
-    console = Console()
-    if fall.scenarios:
-        rows = [
-            [each.name, format_percent(each.old), format_percent(each.new), format_percent(each.new - each.old, sign=True)]
-            for each in fall.scenarios
-        ]
-        measured = f", {fall.measured}," if fall.measured != "score" else ""
-        print_table(
-            console,
-            Table(
-                title=f"Mean scores{measured} in the tests that both have", columns=["scenario", "before", "now", "difference"], rows=rows
-            ),
-        )
-    for warning in fall.warnings:
-        console.say(warning, "yellow")
-    console.say(fall.sentence, "bold")
+    tables = [_falls(fall, brief)] if fall.scenarios else []
+    if markdown:
+        text = tables_as_markdown([fall.sentence], tables, fall.warnings)
+        _say_screen(text) if brief else say(text.removesuffix("\n"), lines=True)
+    elif brief:
+        screen = Console(shown := StringIO(), width=SCREEN[0])
+        screen.print(fall.sentence)
+        for table in tables:
+            print_compact(screen, table, {})
+        for warning in fall.warnings:
+            screen.print(warning)
+        _say_screen(shown.getvalue())
+    else:
+        console = Console()
+        for table in tables:
+            print_table(console, table)
+        for warning in fall.warnings:
+            console.say(warning, "yellow")
+        console.say(fall.sentence, "bold")
     return CODES[fall.verdict] if fail_if_worse else 0
+
+
+def _falls(fall: Fall, largest_first: bool) -> Table:
+    """Return the table of scenarios before and now."""
+    from longspan.simulator.base.tables import Table
+
+    scenarios = sorted(fall.scenarios, key=lambda each: each.new - each.old) if largest_first else fall.scenarios
+    measured = f", {fall.measured}," if fall.measured != "score" else ""
+    return Table(
+        title=f"Mean scores{measured} in the tests that both have",
+        columns=["scenario", "before", "now", "difference"],
+        rows=[
+            [each.name, format_percent(each.old), format_percent(each.new), format_percent(each.new - each.old, sign=True)]
+            for each in scenarios
+        ],
+    )
+
+
+def _say_screen(text: str) -> None:
+    """Print as many lines as fit one screen, and say how many do not."""
+    lines = text.strip("\n").split("\n")
+    height = SCREEN[1]
+    if len(lines) > height:
+        lines = [*lines[: height - 2], "", f"{len(lines) - height + 2:,} more lines: leave out --brief"]
+    say("\n".join(lines), lines=True)
 
 
 def _contrast(paths: list[Path], file: Path, out: Path | None, json_: bool) -> int:
@@ -234,27 +274,30 @@ def print_contrasts(family: Family) -> None:
         console.say(describe_contrast(each, family.contrasts), "bold" if each.verdict in ("higher", "lower") else "")
 
 
-def _text(comparison: Comparison, format: Literal["markdown", "csv", "html"], folder: Path) -> str:
+def _text(comparison: Comparison, format: Format, folder: Path, *, brief: bool = False) -> str:
     """Return a comparison as text in a file format. Links are relative to `folder`."""
     from longspan.simulator.pages.report.comparison_tables import as_csv, as_markdown
 
     match format:
         case "markdown":
-            return as_markdown(comparison)
+            return as_markdown(comparison, brief=brief)
         case "csv":
             return as_csv(comparison)
         case "html":
             from longspan.simulator.pages.report.comparison import as_html, links_from
 
             return as_html(comparison, links_from(folder))
+        case "terminal":
+            _print(comparison, file := StringIO(), brief=brief)
+            return file.getvalue()
 
 
-def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
+def _print(comparison: Comparison, file: IO[str] | None = None, *, brief: bool = False) -> None:
     from longspan.simulator.pages.report.comparison_tables import comparison_notes, comparison_tables
     from longspan.simulator.terminal.compact import assign_letters, print_compact
     from longspan.simulator.terminal.console import Console
 
-    console = Console(file)
+    console = Console(file, width=SCREEN[0] if brief else None)
     names = comparison.side.called
     called = assign_letters([names.names[agent] for agent in comparison.agents])
     for verdict in comparison.said.verdicts:
@@ -265,7 +308,7 @@ def _print(comparison: Comparison, file: IO[str] | None = None) -> None:
         console.say(line)
     if told := names.describe_omissions(called):
         console.print(told, style="dim")
-    shown = comparison_tables(comparison)
+    shown = comparison_tables(comparison, brief=brief)
     last = {table.note: number for number, table in enumerate(shown)}
     for number, table in enumerate(shown):  # print a note that several tables share only below the last of them
         print_compact(console, table if last[table.note] == number else table.model_copy(update={"note": ""}), called)

@@ -101,11 +101,11 @@ COMMANDS: dict[str, Any] = {
 }
 """The commands by their words, those of benchmarks and of `list` too."""
 
-OF_OTHERS = set(
-    "--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir --no-deps"
-    " --parallel".split()
-)
-"""Options of pip, pytest, Ray, Inspect, MLflow and llama.cpp that pages name."""
+OF_OTHERS = {
+    *"--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir".split(),
+    *"--no-deps --parallel --message-limit --model --no-cache --time-limit --token-limit".split(),
+}
+"""Options of pip, pytest, Ray, Inspect, promptfoo, MLflow and llama.cpp that pages name."""
 
 
 def options(command: Any) -> set[str]:
@@ -305,8 +305,8 @@ def recorded() -> str:
 
 
 def scripted() -> tuple[list[dict[str, str]], list[str]]:
-    """The variables of both examples of docs/guides/ci.md, and the commands that both run."""
-    github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "guides" / "ci.md") if block.language == "yaml")
+    """The variables of the examples without the action of docs/guides/ci.md, and the commands that both run."""
+    _, github, gitlab = (yaml.safe_load(block.text) for block in blocks(DOCS / "guides" / "ci.md") if block.language == "yaml")
     steps = [str(step["run"]) for step in github["jobs"]["memory"]["steps"] if "run" in step]
     assert steps == gitlab["memory"]["script"]
     return [github["jobs"]["memory"]["env"], gitlab["memory"]["variables"]], steps

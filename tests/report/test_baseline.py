@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -191,12 +192,49 @@ def test_questions_that_branch_from_one_history_are_one_witness(tmp_path: Path) 
     assert {test.id for _, test in plan.manifest.graded} == set(results.tests["test"])
 
 
+@pytest.mark.parametrize("format", [[], ["--format", "markdown"]])
+def test_a_brief_comparison_fits_one_screen_with_the_largest_falls_first(
+    format: list[str], runs: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = tuple(f"s{number:02}" for number in range(40))
+    old = runs("old", HALF, scenarios=names)
+    for seed in range(6):
+        made_run(tmp_path / "new", "x" * 60, lambda scenario, number: 0.4 - int(scenario[1:]) / 100, seed=seed, scenarios=names)
+
+    def compare(*compared: str | Path) -> list[str]:
+        capsys.readouterr()
+        assert run("compare", *compared, "--brief", *format) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 23
+        assert format or max(map(len, lines)) <= 80
+        return lines
+
+    sentence, *falls, cut = compare(tmp_path / "new", "--baseline", old)
+    assert sentence.startswith("worse than the baseline: 20.5% of full marks, 50.0% before")
+    shown = [found[0] for line in falls if (found := re.search(r"s\d\d", line))]
+    assert shown == [*reversed(names)][: len(shown)]
+    assert len(shown) > 10
+    assert re.fullmatch(r"\d+ more lines: leave out --brief", cut)
+    assert any("is better than" in line for line in compare(tmp_path / "new", old))
+
+
+OTHERS = "leave out --out and other formats"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
         (["old", "--fail-if-worse"], "--fail-if-worse: requires older runs to compare with: --baseline RUN"),
         (["old", "--margin", "0.1"], "--margin: requires older runs to compare with: --baseline RUN"),
-        (["old", "--baseline", "old", "--out", "x.md"], "--baseline: prints a sentence and a table; leave out --out and --format"),
+        (["old", "--baseline", "old", "--out", "x.md"], f"--baseline: prints a sentence and a table, or Markdown; {OTHERS}"),
+        (["old", "--baseline", "old", "--format", "csv"], f"--baseline: prints a sentence and a table, or Markdown; {OTHERS}"),
+        *(
+            (
+                ["old", "--brief", *more],
+                "--brief: prints one screen of text or Markdown; leave out --json, --contrasts, --out and other formats",
+            )
+            for more in (["--json"], ["--out", "x.md"], ["--format", "html"], ["--contrasts", "x.yaml"])
+        ),
         (["old", "new", "--baseline", "old"], "the new runs are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "old", "--baseline", "new"], "the baseline are of 2 agents (new, old): name the runs of one"),
         (["old", "--baseline", "nowhere"], "--baseline: no run has agent 'nowhere'; there are old"),

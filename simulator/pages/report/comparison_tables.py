@@ -31,6 +31,7 @@ __all__ = [
     "escape_markdown",
     "more_tables",
     "scenario_tables",
+    "tables_as_markdown",
 ]
 
 COMMON_COLUMNS: Final = (
@@ -49,12 +50,12 @@ EVIDENCE_NOTE: Final = (
 )
 
 
-def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return the tables for people, most important first."""
+def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
+    """Return the tables for people, most important first. If `brief`, return only the first."""
     said, scores = comparison.said, _score_tables(comparison)
     best = [*said.first, *scores] if comparison.side.by_recall else [*scores, *said.first]
     found = [*best, *_against(comparison), *said.leading, *scenario_tables(comparison), *_facts(comparison, stated=False)]
-    return [table for table in found if table.rows]
+    return [table for table in found if table.rows][: 1 if brief else None]
 
 
 def _against(comparison: Comparison) -> list[Table]:
@@ -209,18 +210,24 @@ def _evidence(comparison: Comparison) -> Table:
 # ---- Markdown
 
 
-def as_markdown(comparison: Comparison) -> str:
+def as_markdown(comparison: Comparison, *, brief: bool = False) -> str:
     """Return the tables and notes in Markdown. Untrusted text is escaped, so that it cannot become HTML, a link or a mention."""
-    parts = [f"# {escape_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"]
-    parts += [escape_markdown(verdict.text) for verdict in comparison.said.verdicts]
-    parts += [escape_markdown(told)] if (told := comparison.side.called.describe_omissions()) else []
-    for table in comparison_tables(comparison):
+    heading = f"# {escape_markdown(comparison.suite)}: {len(comparison.agents)} agents, {comparison.runs} runs"
+    told = comparison.side.called.describe_omissions()
+    sentences = [*(verdict.text for verdict in comparison.said.verdicts), *([told] if told else [])]
+    return f"{heading}\n\n{tables_as_markdown(sentences, comparison_tables(comparison, brief=brief), comparison_notes(comparison))}"
+
+
+def tables_as_markdown(sentences: Iterable[str], tables: Iterable[Table], notes: Iterable[str]) -> str:
+    """Return sentences, tables and notes in Markdown, escaped."""
+    parts = list(map(escape_markdown, sentences))
+    for table in tables:
         rules = ["---:" if right else "---" for right in table.numeric]
         lines = [f"| {' | '.join(map(escape_markdown, row))} |" for row in (table.columns, *table.rows)]
         parts.append("\n".join([f"## {escape_markdown(table.title)}", "", lines[0], f"| {' | '.join(rules)} |", *lines[1:]]))
         parts += [escape_markdown(table.note)] if table.note else []
-    if lines := comparison_notes(comparison):
-        parts.append("\n".join(["## Notes", "", *(f"- {escape_markdown(note)}" for note in lines)]))
+    if lines := [f"- {escape_markdown(note)}" for note in notes]:
+        parts.append("\n".join(["## Notes", "", *lines]))
     return "\n\n".join(parts) + "\n"
 
 
