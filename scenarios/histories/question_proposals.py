@@ -17,22 +17,25 @@ __all__ = ["KINDS", "Draft", "LogIndex", "Passage", "Statement", "answer_query",
 
 KINDS: Final[Mapping[str, str]] = {
     "single-session-user": "Ask about one fact that the line states.",
-    "knowledge-update": "The last line changes what the first line said. Ask what is true now.",
+    "knowledge-update": "The last line is newer and changes what the first line says. Ask what is true now. "
+    "The answer is in the last line.",
     "multi-session": "Ask one question that needs both lines. The answer names one thing from each line, joined by 'and'.",
-    "temporal-reasoning": "Ask when the thing happened. The answer is a date.",
-    "single-session-preference": "Ask what the person likes, prefers or avoids.",
-    "abstention": "Ask about another thing of the same kind that the line does not mention. The answer is that thing.",
+    "temporal-reasoning": "Ask on what date the thing happened. The answer is a date.",
+    "single-session-preference": "Ask what the person likes, prefers, hates or avoids, without naming that.",
+    "abstention": "Change the person or thing in the line to another one, and ask about that. The answer is the new person or thing.",
 }
 """The kinds of questions, with the instruction for each. The names are those of made-up histories."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "single-session-user": "- user: My sister Jo keeps bees in Arle.\nQuestion: Where does my sister Jo keep bees?\nAnswer: Arle",
-    "knowledge-update": "- user: My van is blue.\n- user: I had the van painted green.\nQuestion: What colour is my van now?\nAnswer: green",
+    "knowledge-update": "- user: My van is blue.\n- user: I had the van painted green.\n"
+    "Question: What colour is my van now?\nAnswer: green",
     "multi-session": (
         "- user: Jo's dog is called Rex.\n- user: Jo also has a cat, Mim.\nQuestion: What are Jo's two pets called?\nAnswer: Rex and Mim"
     ),
     "temporal-reasoning": "- [2023-02-07] user: I sold my van today.\nQuestion: On what date did I sell my van?\nAnswer: 2023-02-07",
-    "single-session-preference": "- user: I never sit by the window on a train.\nQuestion: Which train seats do I avoid?\nAnswer: by the window",
-    "abstention": "- user: My sister Jo keeps bees in Arle.\nQuestion: Where does my sister Jo keep her goats?\nAnswer: goats",
+    "single-session-preference": "- user: I never sit by the window on a train.\n"
+    "Question: Which train seats do I avoid?\nAnswer: by the window",
+    "abstention": "- user: My sister Jo keeps bees in Arle.\nQuestion: Where does my sister Jo keep her llamas?\nAnswer: llamas",
 }
 SHOWN: Final = 300
 """Maximum length of a turn in a prompt, in characters: four turns and the instruction fit into a window of 1,000 tokens."""
@@ -51,7 +54,9 @@ _WANTS: Final = re.compile(r"\b(?:like|love|prefer|favou?rite|hate|avoid|enjoy|d
 _CHANGES: Final = re.compile(
     r"\b(?:now|changed?|moved|instead|switched|no longer|any ?more|actually|replaced|renamed|new|swapped)\b", re.IGNORECASE
 )
-_WHEN: Final = re.compile(r"\b(?:[Tt]oday|[Tt]onight|[Tt]his (?:morning|afternoon|evening))\b|\b\d{1,2} [A-Z][a-z]{2,}|[A-Z][a-z]{2,} \d{1,2}\b|\d{4}-\d\d")
+_WHEN: Final = re.compile(
+    r"\b(?:[Tt]oday|[Tt]onight|[Tt]his (?:morning|afternoon|evening))\b|\b\d{1,2} [A-Z][a-z]{2,}|[A-Z][a-z]{2,} \d{1,2}\b|\d{4}-\d\d"
+)
 _RELATIVE: Final = re.compile(r"\b(?:yesterday|tomorrow|ago|last|next|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
 """Times that small models cannot compute a date from."""
 _LABELLED: Final = re.compile(r"^[\W_]*(question|answer)[\W_]*?[:\uff1a](.*)$", re.IGNORECASE)
@@ -175,7 +180,7 @@ def _spread(passages: Sequence[Passage], start: float) -> Iterator[Passage]:
 def proposal_query(kind: str, lines: Sequence[str]) -> Query[Free]:
     """Return the query for a question of a kind about lines of a log."""
     prompt = (
-        f"Write a question that the user could ask later about the lines at the end, and its short answer. {KINDS[kind]}\n"
+        f"Write a question that the user could ask later, with 'I' and 'my', about the lines at the end. {KINDS[kind]}\n"
         "The answer has at most six words, copied from the lines. The question does not contain the answer. It names what it is about, "
         "because its reader does not see the lines. Write two lines: 'Question:' and 'Answer:'.\n\n"
         f"Example:\n{EXAMPLES[kind]}\n\nNow these lines:\n" + "\n".join(lines)
@@ -186,10 +191,9 @@ def proposal_query(kind: str, lines: Sequence[str]) -> Query[Free]:
 def answer_query(question: str, lines: Sequence[str]) -> Query[Free]:
     """Return the query for the answer to a question from lines of a log, or without any."""
     said = "Lines of my earlier messages, the oldest first:\n" + "\n".join(lines) + "\n\n" if lines else ""
-    prompt = (
-        f"{said}Answer my question in at most six words. If {'the lines do' if lines else 'you do'} not "
-        f"{'say it' if lines else 'know me well enough'}, answer: I don't know.\n\nQuestion: {question}\nAnswer:"
-    )
+    latest = "The latest line counts. " if len(lines) > 1 else ""
+    unknown = "If the lines do not say it" if lines else "If you do not know me well enough"
+    prompt = f"{said}Answer my question in at most six words. {latest}{unknown}, answer: I don't know.\n\nQuestion: {question}\nAnswer:"
     return Query(prompt=prompt, answer=Free, version="question answer 1")
 
 

@@ -54,7 +54,7 @@ class _Proposal(NamedTuple):
 
     conversation: str
     passage: Passage
-    draft: Draft | None
+    draft: Draft
     reason: str = ""
     reply: str = ""
 
@@ -129,7 +129,7 @@ class _Drafts:
     def describe(self, proposal: _Proposal, number: int = 0) -> dict[str, Any]:
         """Return a proposal as an object of a questions file."""
         log = self._logs[proposal.conversation]
-        draft = proposal.draft or Draft("", "")
+        draft = proposal.draft
         never = proposal.passage.kind == ABSTENTION
         return {
             **({"conversation": proposal.conversation} if len(self._logs) > 1 or proposal.conversation != "1" else {}),
@@ -151,16 +151,16 @@ class _Drafts:
     def _read(self, id: str, passage: Passage, text: str | None) -> _Proposal:
         draft = "the model did not answer" if text is None else read_draft(text)
         if isinstance(draft, str):
-            return _Proposal(id, passage, None, draft, (text or "")[:500])
+            return _Proposal(id, passage, Draft("", ""), draft, (text or "")[:500])
         return _Proposal(id, passage, draft)
 
     async def _check_draft(self, drafts: Sequence[_Proposal]) -> list[_Proposal]:
-        known = {plain(each.draft.question) for each in self.accepted if each.draft}
+        known = {plain(each.draft.question) for each in self.accepted}
         return [each.rejected(self._find_fault(each, known)) for each in drafts]
 
     def _find_fault(self, proposal: _Proposal, known: set[str]) -> str:
         """Return why a draft cannot be a question of its kind, or an empty string. `known`: the questions so far, which it joins."""
-        draft, kind = _draft(proposal), proposal.passage.kind
+        draft, kind = proposal.draft, proposal.passage.kind
         log = self._logs[proposal.conversation]
         turns = [log.turns[turn] for turn in proposal.passage.turns]
         if plain(draft.question) in known:
@@ -214,7 +214,7 @@ class _Drafts:
         """Return the evidence, or the turns nearest to a question that no turn answers."""
         if proposal.passage.kind != ABSTENTION:
             return proposal.passage.turns
-        near = self._logs[proposal.conversation].find_related([_draft(proposal).question])
+        near = self._logs[proposal.conversation].find_related([proposal.draft.question])
         return near or proposal.passage.turns
 
     async def _check_without(self, drafts: Sequence[_Proposal]) -> list[_Proposal]:
@@ -223,7 +223,7 @@ class _Drafts:
         found = [(each, "" if each.passage.kind == ABSTENTION else next(replies)) for each in drafts]
         return [
             each.rejected("right without the evidence", reply)
-            if reply and (_is_right(each, reply) or contains_phrase(reply, _draft(each).answer))
+            if reply and (_is_right(each, reply) or contains_phrase(reply, each.draft.answer))
             else each.rejected("the model did not answer")
             if reply is None
             else each
@@ -235,7 +235,7 @@ class _Drafts:
         later = []
         for each in drafts:
             log, last = self._logs[each.conversation], max(each.passage.turns)
-            texts = [*_draft(each), *(log.turns[turn].text for turn in each.passage.turns)]
+            texts = [*each.draft, *(log.turns[turn].text for turn in each.passage.turns)]
             later.append([] if each.passage.kind == ABSTENTION else log.find_related(texts, after=last))
         changing = [(each, turns) for each, turns in zip(drafts, later, strict=True) if turns]
         asked = [each for each, _ in changing]
@@ -249,20 +249,15 @@ class _Drafts:
     async def _replies(self, drafts: Sequence[_Proposal], shown: Sequence[Sequence[int]]) -> list[str | None]:
         return await self._ask(
             [
-                answer_query(_draft(each).question, self._lines(each.conversation, turns, *_draft(each)))
+                answer_query(each.draft.question, self._lines(each.conversation, turns, *each.draft))
                 for each, turns in zip(drafts, shown, strict=True)
             ]
         )
 
 
-def _draft(proposal: _Proposal) -> Draft:
-    assert proposal.draft is not None
-    return proposal.draft
-
-
 def _is_right(proposal: _Proposal, reply: str) -> bool:
     """Return whether the rules that grade histories read a reply as the right answer."""
-    draft, kind = _draft(proposal), proposal.passage.kind
+    draft, kind = proposal.draft, proposal.passage.kind
     never = kind == ABSTENTION
     verdict = rules.grade_reply(Question("q", draft.question, None if never else draft.answer, kind, answerable=not never), reply)
     return verdict is not None and verdict.score == 1
