@@ -22,7 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "multi-session": "Ask one question that needs both lines. The answer names one thing from each line, joined by 'and'.",
     "temporal-reasoning": "Ask on what date the thing happened. The answer is a date.",
     "single-session-preference": "Ask what the person likes, prefers, hates or avoids, without naming that.",
-    "abstention": "Change the person or thing in the line to another one, and ask about that. The answer is the new person or thing.",
+    "abstention": "Put another word of the same kind in the place of the one in brackets, and ask about that. The answer is the new word.",
 }
 """The kinds of questions, with the instruction for each. The names are those of made-up histories."""
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -33,9 +33,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
         "- user: Jo's dog is called Rex.\n- user: Jo also has a cat, Mim.\nQuestion: What are Jo's two pets called?\nAnswer: Rex and Mim"
     ),
     "temporal-reasoning": "- [2023-02-07] user: I sold my van today.\nQuestion: On what date did I sell my van?\nAnswer: 2023-02-07",
-    "single-session-preference": "- user: I never sit by the window on a train.\n"
-    "Question: Which train seats do I avoid?\nAnswer: by the window",
-    "abstention": "- user: My sister Jo keeps bees in Arle.\nQuestion: Where does my sister Jo keep her llamas?\nAnswer: llamas",
+    "single-session-preference": "- user: I never sit by the window when I travel with Jo.\n"
+    "Question: Where do I never sit when I travel with Jo?\nAnswer: by the window",
+    "abstention": "- user: My sister Jo keeps bees in Arle. (bees)\nQuestion: Where does my sister Jo keep her llamas?\nAnswer: llamas",
 }
 SHOWN: Final = 300
 """Maximum length of a turn in a prompt, in characters: four turns and the instruction fit into a window of 1,000 tokens."""
@@ -147,6 +147,8 @@ class LogIndex:
             passages = [Passage(kind, (other, number)) for number in usable for other in self._find_earlier(number)]
         else:
             passages = [Passage(kind, (number,)) for number in usable if kind != "temporal-reasoning" or self.turns[number].at]
+        # A repeated text would give the same question again.
+        passages = list({tuple(self.turns[turn].text for turn in each.turns): each for each in passages}.values())
         return list(_spread(passages, Random(f"{seed} {kind}").random()))
 
     def _is_statement(self, turn: Statement) -> bool:

@@ -117,7 +117,7 @@ class _Drafts:
 
     async def check(self, batch: Sequence[tuple[str, Passage]]) -> None:
         """Have the model write a question about each passage, and check each one."""
-        texts = await self._ask([proposal_query(passage.kind, self._lines(id, passage.turns)) for id, passage in batch])
+        texts = await self._ask([self._propose(*each) for each in batch])
         drafts = [self._read(*each, text) for each, text in zip(batch, texts, strict=True)]
         for check in (self._check_draft, self._check_with_evidence, self._check_without, self._check_later):
             sound = [each for each in drafts if not each.reason]
@@ -147,6 +147,13 @@ class _Drafts:
         log = self._logs[id]
         words = log.find_rare(" ".join(near))
         return [log.turns[turn].line(dated=True, near=words) for turn in turns]
+
+    def _propose(self, id: str, passage: Passage) -> Query[Free]:
+        lines = self._lines(id, passage.turns)
+        if passage.kind == ABSTENTION:
+            log = self._logs[id]
+            lines[-1] += f" ({log.find_rare(log.turns[passage.turns[-1]].text)[0]})"
+        return proposal_query(passage.kind, lines)
 
     def _read(self, id: str, passage: Passage, text: str | None) -> _Proposal:
         draft = "the model did not answer" if text is None else read_draft(text)
