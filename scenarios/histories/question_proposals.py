@@ -22,7 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "multi-session": "Ask one question that needs both lines. The answer names one thing from each line, joined by 'and'.",
     "temporal-reasoning": "Ask on what date the thing happened. The answer is a date.",
     "single-session-preference": "Ask what the person likes, prefers, hates or avoids, without naming that.",
-    "abstention": "Put another word of the same kind in the place of the one in brackets, and ask about that. The answer is the new word.",
+    "abstention": "Ask about the word in brackets. Instead of the answer, write another word of the same kind after 'Other:'.",
 }
 """The kinds of questions, with the instruction for each. The names are those of made-up histories."""
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -35,7 +35,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "temporal-reasoning": "- [2023-02-07] user: I sold my van today.\nQuestion: On what date did I sell my van?\nAnswer: 2023-02-07",
     "single-session-preference": "- user: I never sit by the window when I travel with Jo.\n"
     "Question: Where do I never sit when I travel with Jo?\nAnswer: by the window",
-    "abstention": "- user: My sister Jo keeps bees in Arle. (bees)\nQuestion: Where does my sister Jo keep her llamas?\nAnswer: llamas",
+    "abstention": "- user: My sister Jo keeps bees in Arle. (bees)\nQuestion: Where does my sister Jo keep her bees?\nOther: llamas",
 }
 SHOWN: Final = 300
 """Maximum length of a turn in a prompt, in characters: four turns and the instruction fit into a window of 1,000 tokens."""
@@ -59,7 +59,7 @@ _WHEN: Final = re.compile(
 )
 _RELATIVE: Final = re.compile(r"\b(?:yesterday|tomorrow|ago|last|next|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
 """Times that small models cannot compute a date from."""
-_LABELLED: Final = re.compile(r"^[\W_]*(question|answer)[\W_]*?[:\uff1a](.*)$", re.IGNORECASE)
+_LABELLED: Final = re.compile(r"^[\W_]*(question|answer|other)[\W_]*?[:\uff1a](.*)$", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w{3,}")
 
 
@@ -194,6 +194,7 @@ def answer_query(question: str, lines: Sequence[str]) -> Query[Free]:
     """Return the query for the answer to a question from lines of a log, or without any."""
     said = "Lines of my earlier messages, the oldest first:\n" + "\n".join(lines) + "\n\n" if lines else ""
     latest = "The latest line counts. " if len(lines) > 1 else ""
+    latest += "Join several things with 'and'. " if " and " in question else ""
     unknown = "If the lines do not say it" if lines else "If you do not know me well enough"
     prompt = f"{said}Answer my question in at most six words. {latest}{unknown}, answer: I don't know.\n\nQuestion: {question}\nAnswer:"
     return Query(prompt=prompt, answer=Free, version="question answer 1")
@@ -207,7 +208,7 @@ def read_draft(text: str) -> Draft | str:
         match = _LABELLED.match(raw)
         if match and match[1].casefold() in found and found[match[1].casefold()]:
             break  # a second proposal
-        label = match[1].casefold() if match else label
+        label = match[1].casefold().replace("other", "answer") if match else label
         value = "".join(filter(str.isprintable, match[2] if match else raw)).strip(" *_`\"'")
         if label and not found.get(label):
             found[label] = value

@@ -151,14 +151,22 @@ class _Drafts:
     def _propose(self, id: str, passage: Passage) -> Query[Free]:
         lines = self._lines(id, passage.turns)
         if passage.kind == ABSTENTION:
-            log = self._logs[id]
-            lines[-1] += f" ({log.find_rare(log.turns[passage.turns[-1]].text)[0]})"
+            lines[-1] += f" ({self._find_replaced(id, passage)})"
         return proposal_query(passage.kind, lines)
+
+    def _find_replaced(self, id: str, passage: Passage) -> str:
+        """Return the rarest word of a turn. Another word in its place makes a question that no turn answers."""
+        log = self._logs[id]
+        return log.find_rare(log.turns[passage.turns[-1]].text)[0]
 
     def _read(self, id: str, passage: Passage, text: str | None) -> _Proposal:
         draft = "the model did not answer" if text is None else read_draft(text)
         if isinstance(draft, str):
             return _Proposal(id, passage, Draft("", ""), draft, (text or "")[:500])
+        if passage.kind == ABSTENTION:
+            other = draft.answer
+            changed = re.sub(rf"\b{re.escape(self._find_replaced(id, passage))}\b", lambda _: other, draft.question, flags=re.IGNORECASE)
+            draft = Draft(changed, other)
         return _Proposal(id, passage, draft)
 
     async def _check_draft(self, drafts: Sequence[_Proposal]) -> list[_Proposal]:

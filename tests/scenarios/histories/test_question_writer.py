@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,12 @@ NAMES = "Dora Elke Finn Gila Hugo Iris Jana Karl".split()
 PLACES = "Arle Bonn Cork Dover Ely Faro Ghent Hull".split()
 DISHES = "ramen paella moussaka goulash risotto tacos lasagne borscht".split()
 DONT_KNOW = "I don't know."
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server().running() as server:
+        yield server
 
 
 def write_log(path: Path) -> Path:
@@ -49,7 +55,7 @@ def propose(kind: str, lines: str) -> str:
     who = next(filter(None, name))
     place, dish, date = re.findall(r"drum in (\w+)", lines), re.findall(r"love (\w+)", lines), re.findall(r"\[(.*?)\]", lines)
     if kind == "abstention":
-        return f"Question: Where does {who} keep a tuba?\nAnswer: tuba"
+        return f"Question: Where does {who} keep {re.findall(r'[(](.*)[)]', lines)[-1]} things?\nOther: tuba"
     if kind == "multi-session" and place and dish:
         return f"Question: Where is the drum of {who}, and which dish do I love there?\nAnswer: {place[-1]} and {dish[-1]}"
     if kind == "temporal-reasoning":
