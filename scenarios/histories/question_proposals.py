@@ -59,7 +59,7 @@ _WHEN: Final = re.compile(
 )
 _RELATIVE: Final = re.compile(r"\b(?:yesterday|tomorrow|ago|last|next|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE)
 """Times that small models cannot compute a date from."""
-_LABELLED: Final = re.compile(r"^[\W_]*(question|answer|other)[\W_]*?[:\uff1a](.*)$", re.IGNORECASE)
+_LABELLED: Final = re.compile(r"^[\W\d_]{0,10}(question|answer|other)[\W\d_]{0,6}?[:\uff1a](.*)$", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w{3,}")
 
 
@@ -217,4 +217,4 @@ def read_draft(text: str) -> Draft | str:
             return f"no {part}"
         if len(found[part]) > most:
             return f"{part} too long"
-    return Draft(found["question"], found["answer"].rstrip("."))
+    return Draft(found["question"], found["answer"].strip(" .*_`\"'"))

@@ -66,7 +66,7 @@ def _read_key(prompt: str) -> str:
         return prompt_user(prompt).strip()[:1].casefold()
     say(prompt)
     try:
-        tty.setcbreak(sys.stdin.fileno())
+        tty.setcbreak(sys.stdin.fileno(), termios.TCSADRAIN)  # keys typed ahead count
         key = sys.stdin.read(1)
     finally:
         termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)

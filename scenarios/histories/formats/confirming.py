@@ -32,7 +32,7 @@ class ProposalReview:
         self._questions = [question for _, question in read_named(file, set())]
         if log is None:
             try:
-                log = Path(file.with_name(file.name + LOG_NOTE).read_text("utf-8"))
+                log = Path((file.parent / (file.name + LOG_NOTE)).read_text("utf-8"))
             except (OSError, UnicodeDecodeError):
                 raise InputError(f"{file}: its log is not known; name it with --from LOG") from None
         conversations = read_conversations(log)
