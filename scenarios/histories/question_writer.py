@@ -256,9 +256,14 @@ class _Drafts:
         asked = [each for each, _ in changing]
         replies = iter(await self._replies(asked, [(*each.passage.turns, *turns) for each, turns in changing]))
         pairs = [(each, next(replies) if turns else None, turns) for each, turns in zip(drafts, later, strict=True)]
+        # A small model repeats the evidence's answer even if later turns change it, so it also reads the later turns alone.
+        alone = iter(await self._replies(asked, [turns for _, turns in changing]))
+        others = [next(alone) if turns else None for turns in later]
         return [
-            each if not turns or (reply is not None and _is_right(each, reply)) else each.rejected("changed by later turns", reply or "")
-            for each, reply, turns in pairs
+            each
+            if not turns or (reply and other and _is_right(each, reply) and (is_abstention(other) or _is_right(each, other)))
+            else each.rejected("changed by later turns", f"{reply}; from the later turns alone: {other}")
+            for (each, reply, turns), other in zip(pairs, others, strict=True)
         ]
 
     async def _replies(self, drafts: Sequence[_Proposal], shown: Sequence[Sequence[int]]) -> list[str | None]:
