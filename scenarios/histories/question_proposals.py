@@ -45,6 +45,8 @@ WORDS: Final = range(5, 120)
 """Numbers of words of turns that questions are written about."""
 RARE: Final = 0.01
 """Maximum share of turns that a rare word occurs in."""
+COMMON: Final = 0.1
+"""Maximum share of turns that a word occurs in for it to say what a turn is about."""
 FEW: Final = 6
 """A word that occurs in at most this number of turns is rare in any log."""
 LONGEST: Final = {"question": 200, "answer": 80}
@@ -128,6 +130,20 @@ class LogIndex:
             for place in self._places[word]:
                 if place > after and place not in without:
                     weights[place] += log(1 + len(self.turns) / len(self._places[word]))
+        return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:MOST_TURNS])
+
+    def find_later(self, question: str, answer: str, after: int) -> list[int]:
+        """Return the turns after one that share the most words with a question, in the order of the log, without an assistant's.
+
+        Words of the answer do not count, because a turn that changes a fact does not repeat it.
+        """
+        weights: dict[int, float] = defaultdict(float)
+        for word in {*_WORD.findall(plain(question))} - {*_WORD.findall(plain(answer))}:
+            places = self._places.get(word, ())
+            if len(places) <= COMMON * len(self.turns):
+                for place in places:
+                    if place > after and self.turns[place].speaker != "assistant":
+                        weights[place] += log(1 + len(self.turns) / len(places))
         return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:MOST_TURNS])
 
     def mentions(self, thing: str) -> bool:

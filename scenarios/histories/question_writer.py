@@ -246,12 +246,11 @@ class _Drafts:
         ]
 
     async def _check_later(self, drafts: Sequence[_Proposal]) -> list[_Proposal]:
-        """Ask again with the later turns that share rare words with the question, the answer or the evidence."""
+        """Ask again with the later turns about the same things."""
         later = []
         for each in drafts:
             log, last = self._logs[each.conversation], max(each.passage.turns)
-            texts = [*each.draft, *(log.turns[turn].text for turn in each.passage.turns)]
-            later.append([] if each.passage.kind == ABSTENTION else log.find_related(texts, after=last))
+            later.append([] if each.passage.kind == ABSTENTION else log.find_later(each.draft.question, each.draft.answer, last))
         changing = [(each, turns) for each, turns in zip(drafts, later, strict=True) if turns]
         asked = [each for each, _ in changing]
         replies = iter(await self._replies(asked, [(*each.passage.turns, *turns) for each, turns in changing]))

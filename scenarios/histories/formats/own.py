@@ -82,7 +82,7 @@ class NamedQuestion(_ConversationPart):
     answer: str | None = None
     id: Name | None = None
     kind: Annotated[str, Field(max_length=200)] = ""
-    evidence: list[str] = []
+    evidence: Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
     options: list[str] = Field(default=[], max_length=26)
     rubric: list[str] = []
     answerable: bool = True
