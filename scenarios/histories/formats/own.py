@@ -76,7 +76,7 @@ class OwnRemarks(BaseModel):
 
 @final
 class NamedQuestion(_ConversationPart):
-    """A question, for a log in any format."""
+    """A question, for a log in any format. `confirmed`: whether a person has reviewed it."""
 
     question: str = Field(pattern=r"\S")
     answer: str | None = None
@@ -86,6 +86,7 @@ class NamedQuestion(_ConversationPart):
     options: list[str] = Field(default=[], max_length=26)
     rubric: list[str] = []
     answerable: bool = True
+    confirmed: bool = False
 
     @model_validator(mode="after")
     def _gradable(self) -> Self:
