@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from longspan.simulator.base.integers import integer_parser
 from longspan.simulator.base.terminal import complain, say
 from longspan.simulator.cli import completion
 
@@ -59,8 +60,8 @@ def write(
         str, typer.Option(help="The model that proposes and checks.", metavar="SPEC", autocompletion=completion.complete_agents)
     ],
     out: Annotated[Path, typer.Option(help="The questions' file, which must not exist.", metavar="FILE")],
-    questions: Annotated[int, typer.Option(help="Number of questions to accept.", min=1, max=10_000, metavar="N")] = 40,
-    seed: Annotated[int, typer.Option(help="Chooses the passages.", min=0, metavar="N")] = 0,
+    questions: Annotated[int, typer.Option(help="Number of questions to accept.", parser=integer_parser(1, 10_000), metavar="N")] = 40,
+    seed: Annotated[int, typer.Option(help="Chooses the passages.", parser=integer_parser(0, 2**63 - 1), metavar="N")] = 0,
     max_cost: MaxCost = None,
 ) -> int:
     """Propose questions about a log with a model, and check each one.

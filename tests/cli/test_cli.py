@@ -576,7 +576,6 @@ def test_the_help_begins_with_four_commands_to_start_with(capsys: pytest.Capture
     [
         (["arena", "runs", "--judge", "openai/gpt-4o"], "longspan cream arena"),
         (["annotate", "runs/one"], "longspan summhay annotate"),
-        (["write", "summhay", "--writer", "openai/gpt-4o"], "longspan summhay write"),
         (["reproduce", "cream", "--json"], "longspan cream reproduce"),
         (["reproduce", "--help"], "longspan BENCHMARK reproduce"),
     ],
