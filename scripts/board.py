@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Final, NamedTuple, final
 
 import trio
+from scripts.panel import describe_score, render_table
 
 from longspan.simulator.base.errors import LongspanError
 from longspan.simulator.journal.events import Reply
 from longspan.simulator.journal.run_folder import INCIDENTS, JOURNAL, MANIFEST, RESULT
 from longspan.simulator.results.graded_runs import Column, GradedRun, load_runs, without_ungraded
-from longspan.simulator.results.measures.cells import cells_of
 from longspan.simulator.results.measures.reach import pool_reach
 from longspan.simulator.running.runner import replay_run
 from longspan.simulator.running.sweeps.sweep import read_sweep
@@ -91,13 +91,7 @@ class Row(NamedTuple):
     @property
     def score(self) -> str:
         """The mean score as a share of full marks, with its 95% interval. Empty without scores."""
-        if not (graded := without_ungraded_runs(self.runs)):
-            return ""
-        (cell,) = cells_of(graded).values()
-        if cell.score is None:
-            return ""
-        ends = [end / cell.maximum for end in (cell.interval.low, cell.interval.high)] if cell.interval else []
-        return f"{cell.score / cell.maximum:.0%}" + (f" ({ends[0]:.0%} to {ends[1]:.0%})" if ends else "")
+        return describe_score(without_ungraded_runs(self.runs))
 
     @property
     def created(self) -> str:
@@ -217,10 +211,9 @@ def make_board(folders: Sequence[Path] = ()) -> tuple[str, list[Rejected]]:
     for folder in folders or sorted(path for path in RESULTS.iterdir() if path.is_dir()):
         rows, faults = read_rows(folder)
         rejected += faults
-        table = [HEAD, ["---"] * len(HEAD), *(row.cells for row in rows)]
-        lines = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |" for cells in table]
+        table = render_table(HEAD, ([cell.replace("|", "&#124;") for cell in row.cells] for row in rows))
         commands = [f"longspan sweep results/{path.name}" for path in find_sweeps(folder)]
-        parts += [f"## {folder.name}\n", "```sh", *commands, "```\n", *lines, ""]
+        parts += [f"## {folder.name}\n", "```sh", *commands, "```\n", table]
     return "\n".join(parts), rejected
 
 

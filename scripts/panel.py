@@ -11,10 +11,9 @@ from math import fsum, isnan, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from longspan.simulator.results.analysis.statistics import total_interval
-from longspan.simulator.results.analysis.units import observe_tests
 from longspan.simulator.results.effects import difference_interval
 from longspan.simulator.results.graded_runs import GradedRun
+from longspan.simulator.results.measures.cells import cells_of
 from longspan.simulator.suite.agent_spec import AgentSpec
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ __all__ = [
     "Components",
     "Panel",
     "count_minutes",
+    "describe_score",
     "estimate_components",
     "guessed_share",
     "make_agreement",
@@ -88,7 +88,7 @@ def make_scores(panel: Panel) -> str:
     The last lines have the score of guessing, the seeds, and the minutes that a run with a model took.
     """
     agents = dict.fromkeys(agent for of in panel.values() for agent in of)
-    lines = [[name_memory(agent), *(_score(of.get(agent, ())) for of in panel.values())] for agent in agents]
+    lines = [[name_memory(agent), *(describe_score(of.get(agent, ())) or "–" for of in panel.values())] for agent in agents]
     played = [[run for runs in of.values() for run in runs] for of in panel.values()]
     lines.append(["guessing", *(f"{guessed_share(runs):.0%}" if runs else "–" for runs in played)])
     lines.append(["seeds", *(", ".join(sorted({str(run.manifest.seed) for run in runs})) for runs in played)])
@@ -97,12 +97,13 @@ def make_scores(panel: Panel) -> str:
     return render_table(["memory", *panel], lines)
 
 
-def _score(runs: Sequence[GradedRun]) -> str:
-    if not runs:
-        return "–"
-    interval = total_interval(observe_tests((run.manifest, run.result.tests) for run in runs))
-    size = runs[0].result.max_score
-    return f"{share_of(runs):.0%}" + (f" ({interval.low / size:.0%} to {interval.high / size:.0%})" if interval else "")
+def describe_score(runs: Sequence[GradedRun]) -> str:
+    """Return the score of an agent's runs in a column as a share of full marks, with its 95% interval. Empty without a score."""
+    cell = next(iter(cells_of(runs).values()), None)
+    if cell is None or cell.score is None:
+        return ""
+    low, high = (end / cell.maximum for end in cell.interval[:2]) if cell.interval else (None, None)
+    return f"{cell.score / cell.maximum:.0%}" + ("" if low is None else f" ({low:.0%} to {high:.0%})")
 
 
 def make_agreement(panel: Panel) -> str:

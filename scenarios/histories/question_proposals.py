@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import gcd, log
 from random import Random
 from typing import Final, NamedTuple, final
@@ -111,10 +111,9 @@ class LogIndex:
             for turn in part.turns
             if turn.kind == "said"
         ]
-        self._words = [frozenset(_WORD.findall(plain(turn.text))) for turn in self.turns]
         self._places: dict[str, list[int]] = defaultdict(list)
-        for number, words in enumerate(self._words):
-            for word in words:
+        for number, turn in enumerate(self.turns):
+            for word in set(_WORD.findall(plain(turn.text))):
                 self._places[word].append(number)
         self._rare = max(FEW, int(RARE * len(self.turns)))
 
@@ -123,27 +122,25 @@ class LogIndex:
         found = {word: len(self._places[word]) for word in _WORD.findall(plain(text)) if word in self._places}
         return sorted((word for word, count in found.items() if count <= self._rare), key=lambda word: (found[word], word))
 
-    def find_related(self, texts: Iterable[str], after: int = -1, without: Sequence[int] = ()) -> list[int]:
-        """Return the turns after one that share the most rare words with texts, in the order of the log."""
-        weights: dict[int, float] = defaultdict(float)
-        for word in self.find_rare(" ".join(texts)):
-            for place in self._places[word]:
-                if place > after and place not in without:
-                    weights[place] += log(1 + len(self.turns) / len(self._places[word]))
-        return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:MOST_TURNS])
+    def find_related(self, text: str) -> list[int]:
+        """Return the turns that share the most rare words with a text, in the order of the log."""
+        return self._find_nearest(self.find_rare(text), lambda place: True)
 
     def find_later(self, question: str, answer: str, after: int) -> list[int]:
         """Return the turns after one that share the most words with a question, in the order of the log, without an assistant's.
 
         Words of the answer do not count, because a turn that changes a fact does not repeat it.
         """
+        words = {*_WORD.findall(plain(question))} - {*_WORD.findall(plain(answer))}
+        known = [word for word in words if word in self._places and len(self._places[word]) <= COMMON * len(self.turns)]
+        return self._find_nearest(sorted(known), lambda place: place > after and self.turns[place].speaker != "assistant")
+
+    def _find_nearest(self, words: Iterable[str], fits: Callable[[int], bool]) -> list[int]:
+        """Return the turns that fit and share the most words, in the order of the log. A word counts more the fewer turns have it."""
         weights: dict[int, float] = defaultdict(float)
-        for word in {*_WORD.findall(plain(question))} - {*_WORD.findall(plain(answer))}:
-            places = self._places.get(word, ())
-            if len(places) <= COMMON * len(self.turns):
-                for place in places:
-                    if place > after and self.turns[place].speaker != "assistant":
-                        weights[place] += log(1 + len(self.turns) / len(places))
+        for word in words:
+            for place in filter(fits, self._places[word]):
+                weights[place] += log(1 + len(self.turns) / len(self._places[word]))
         return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:MOST_TURNS])
 
     def mentions(self, thing: str) -> bool:

@@ -229,7 +229,7 @@ class _Drafts:
         """Return the evidence, or the turns nearest to a question that no turn answers."""
         if proposal.passage.kind != ABSTENTION:
             return proposal.passage.turns
-        near = self._logs[proposal.conversation].find_related([proposal.draft.question])
+        near = self._logs[proposal.conversation].find_related(proposal.draft.question)
         return near or proposal.passage.turns
 
     async def _check_without(self, drafts: Sequence[_Proposal]) -> list[_Proposal]:

@@ -57,12 +57,12 @@ def _take_decision(review: Any) -> None:
 
 def _read_key(prompt: str) -> str:
     """Return the key that the user presses, or the first character of a line if standard input is no terminal. Raises EOFError."""
-    try:
-        import termios
-        import tty
+    import termios
+    import tty
 
+    try:
         before = termios.tcgetattr(sys.stdin.fileno())
-    except (ImportError, OSError, ValueError, AttributeError, termios.error):  # a pipe, a closed stream, or Windows
+    except (OSError, ValueError, AttributeError, termios.error):  # a pipe, or a closed stream
         return prompt_user(prompt).strip()[:1].casefold()
     say(prompt)
     try:

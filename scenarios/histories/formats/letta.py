@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from longspan.scenarios.histories.formats.messages import (
     Context,
     LogFormat,
     Said,
+    decode_json,
     first_text,
     number_messages,
     read_message,
@@ -57,10 +57,7 @@ def _spoken(call: Any) -> str | None:
 
 
 def _parse(text: Any) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text) if isinstance(text, str) else text
-    except (ValueError, RecursionError):
-        return {}
+    found = decode_json(text) if isinstance(text, str) else text
     return found if isinstance(found, dict) else {}
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "LogFormat",
     "MessageError",
     "Said",
+    "decode_json",
     "number_messages",
     "read_message",
     "read_parts",
@@ -231,12 +232,17 @@ def _call(call: Mapping[str, Any], context: Context) -> Said:
     return write_call(name, given, context)
 
 
+def decode_json(text: str) -> Any:
+    """Return the value of JSON in a text, or the text if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _called(text: str) -> tuple[str, Any]:
     """Return the name and the arguments of a call that is written as JSON in a text."""
-    try:
-        call = json.loads(text)
-    except (ValueError, RecursionError):
-        return "", text
+    call = decode_json(text)
     return (str(call.get("name", "")), call.get("arguments", call.get("parameters", {}))) if isinstance(call, dict) else ("", text)
 
 
@@ -253,11 +259,8 @@ def write_result(name: str, result: Any, context: Context) -> Said:
 
 
 def _compact(value: Any) -> str:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value) if value.lstrip()[:1] in ("{", "[") else value
-        except (ValueError, RecursionError):
-            return str(value)
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        value = decode_json(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, first_text, number_messages, read_message
+from longspan.scenarios.histories.formats.messages import Context, LogFormat, Said, decode_json, first_text, number_messages, read_message
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.formats.trees import shown_branch
 
@@ -54,10 +53,7 @@ def _split(content: str) -> Iterator[dict[str, Any]]:
 def _decode(field: str) -> str:
     """Return a field's text, which is escaped and may be JSON of a text."""
     text = html.unescape(field)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = decode_json(text)
     return value if isinstance(value, str) else text
 
 

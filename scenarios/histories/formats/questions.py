@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +10,7 @@ from longspan.scenarios.histories.data_files import blame_value
 from longspan.scenarios.histories.formats.assembly import Asked
 from longspan.scenarios.histories.formats.log_files import Found, read_values
 from longspan.scenarios.histories.formats.own import NamedQuestion
+from longspan.scenarios.histories.formats.tables import read_cells
 from longspan.simulator.base.errors import InputError
 
 __all__ = ["read_named", "read_questions"]
@@ -52,15 +51,14 @@ def _items(found: Found) -> Iterator[tuple[str, Any]]:
 def _rows(found: Found) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a table as questions. Empty cells count as absent."""
     separator = max(",;\t", key=found.value.partition("\n")[0].count)
-    try:
-        rows = list(csv.DictReader(StringIO(found.value, newline=""), delimiter=separator, strict=True))
-    except csv.Error as error:
-        raise InputError(f"{found.where}: not a CSV table: {error}") from None
-    for number, row in enumerate(rows, 2):
+    with blame_value(found.where):
+        header, *rows = read_cells(found.value, separator)
+    for number, row in enumerate(filter(None, rows), 2):
         where = f"{found.where}, row {number}"
-        if None in row or None in row.values():
+        if len(row) != len(header):
             raise InputError(f"{where}: has more or fewer cells than the header")
-        given: dict[str, Any] = {key.strip().casefold(): cell.strip() for key, cell in row.items() if cell.strip()}
+        cells = dict(zip(header, row, strict=True))
+        given: dict[str, Any] = {key.strip().casefold(): cell.strip() for key, cell in cells.items() if cell.strip()}
         given |= {key: [each.strip() for each in given[key].split("|")] for key in LISTS if key in given}
         if "answerable" in given:
             given["answerable"] = given["answerable"].casefold() not in FALSE

@@ -10,7 +10,7 @@ from typing import Any, Final
 from longspan.scenarios.histories.formats.messages import IDS, ROLES, THREADS, Context, LogFormat, Said
 from longspan.scenarios.histories.formats.times import TIMES, is_day_first, parse_time
 
-__all__ = ["CSV"]
+__all__ = ["CSV", "read_cells"]
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "text": ("text", "content", "message", "body", "utterance", "value", "message_text", "message_body", "msg"),
@@ -39,12 +39,17 @@ def _is_table(text: Any) -> bool:
     return "text" in columns and not columns.keys().isdisjoint(("role", "name"))
 
 
-def _read(text: str, context: Context) -> Iterator[Said]:
-    separator, columns = _columns(text.partition("\n")[0])
+def read_cells(text: str, separator: str) -> list[list[str]]:
+    """Return the cells of a table by row. Raises ValueError."""
     try:
-        rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True))[1:]
+        return list(csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
         raise ValueError(f"not a CSV table: {error}") from None
+
+
+def _read(text: str, context: Context) -> Iterator[Said]:
+    separator, columns = _columns(text.partition("\n")[0])
+    rows = read_cells(text, separator)[1:]
     times = [f"{_cell(row, columns, 'time')} {_cell(row, columns, 'clock')}".strip() for row in rows]
     day_first, _ = is_day_first(times)
     for number, (row, time) in enumerate(zip(rows, times, strict=True), 2):
