@@ -46,7 +46,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
         skip("mkdocs-material is not installed: the extra `site`")
     out = tmp_path_factory.mktemp("site").resolve()
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", out], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", out],  # -q would silence what --strict counts
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return {path: Page(path) for path in out.rglob("*.html") if path.name != "404.html"}

@@ -181,7 +181,9 @@ def meaning_of(runs: Sequence[RunScores]) -> Meaning:
     missing = sum(test.score is None for test in counted)
     if not missing or found.verdict == "no score":
         return found
-    return found.model_copy(update={"sentence": f"{found.sentence} {missing:,} of {len(counted):,} tests have no score."})
+    return found.model_copy(
+        update={"sentence": f"{found.sentence} {missing:,} of {len(counted):,} tests {'has' if missing == 1 else 'have'} no score."}
+    )
 
 
 def _meaning_of_scored(runs: Sequence[RunScores]) -> Meaning:
