@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -45,7 +44,9 @@ class _GivenRow(BaseModel):
     id: str = Field(validation_alias=AliasChoices("id", "question_id"), min_length=1, max_length=1000)
     conversation: str = ""
     answer: Annotated[str | None, Field(max_length=MAX_ANSWER)] = Field(None, validation_alias=AliasChoices("answer", "hypothesis"))
-    retrieved: Annotated[list[list[str]] | None, BeforeValidator(_listed), Field(max_length=MAX_RANKED)] = None
+    retrieved: Annotated[list[Annotated[list[str], Field(min_length=1)]] | None, BeforeValidator(_listed), Field(max_length=MAX_RANKED)] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _has_content(self) -> _GivenRow:
@@ -82,7 +83,7 @@ def match_answers(path: Path, tests: Sequence[Test]) -> MatchedAnswers:
         for row in [rows.get(test.id)]
     }
     without = [asked.names[test.id] for test in asked.tests if answered and not replies[test.id].text]
-    unranked = [asked.names[id] for id, reply in replies.items() if reply.read == []]
+    unranked = [asked.names[test.id] for test in asked.tests if test.script.facts["evidence"] and replies[test.id].read == []]
     notes = [f"{_count(without, len(replies))} no answer, which is wrong: {join_some(without)}"] if without else []
     notes += [f"{_count(unranked, len(replies))} no retrieved ids, so nothing was found: {join_some(unranked)}"] if unranked else []
     return MatchedAnswers(replies, max(map(len, ranked), default=0), notes)
@@ -141,7 +142,7 @@ class _Questions:
         return self._turns[id]
 
 
-def _find_places(history: History) -> dict[str, Sequence[int]]:
+def _find_places(history: History) -> Mapping[str, Sequence[int]]:
     """Return the places of the told turns, by the id of a turn or a session. A turn's id takes precedence."""
     turns = places_by_turn(tell_turns(history))
     sessions = {session.id: sorted({turns[turn.id] for turn in session.turns}) for session in history.sessions}

@@ -145,7 +145,8 @@ def _check_journals(run: Path, trust: bool, json_: bool) -> int:
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
+        imported = folder.manifest.imported
+        verdict = "matches the journal" if imported is None or imported.only_answers else "follows from earlier ones"
         say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
     return 1 if changed else 0
 
@@ -160,8 +161,11 @@ def _plan_for(run: Path, agent: str, out: Path | None, trust: bool) -> Plan:
     folder = open_run(run, trust, str(spec))
     with inspect_agent(spec):
         pass
-    plan = replan_run(folder.manifest.model_copy(update={"agent": str(spec)}), str(spec), out or folder.path.parent)
-    return replace(plan, manifest=plan.manifest.model_copy(update={"versions": package_versions(), "label": None, **identify_run(spec)}))
+    plan = replan_run(folder.manifest.with_agent(str(spec)), str(spec), out or folder.path.parent)
+    return replace(
+        plan,
+        manifest=plan.manifest.model_copy(update={"versions": package_versions(), "label": None, **identify_run(spec)}),
+    )
 
 
 def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:

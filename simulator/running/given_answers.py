@@ -19,13 +19,11 @@ from longspan.simulator.running.scoring import Pages
 from longspan.simulator.subject.in_memory_agents import KIND, GivenObject, register_agents
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import UNLIMITED
+from longspan.simulator.suite.manifest import ANSWERS
 from longspan.simulator.suite.settings import RunSettings
-from longspan.simulator.suite.trust import remember_trust
+from longspan.simulator.suite.trust import remember_trust, vouch_for
 
-__all__ = ["ANSWERS", "GivenRun", "plan_given", "play_given"]
-
-ANSWERS: Final = "answers"
-"""The kind of an imported run whose answers were given elsewhere."""
+__all__ = ["GivenRun", "plan_given", "play_given"]
 
 NOT_PLAYED: Final = "not played"
 """Part of the agent's name, so that every table and picture with such a run says so."""
@@ -89,6 +87,7 @@ def plan_given(settings: RunSettings, answers: Path, name: str, out: Path) -> Gi
     told = sum(planned.tells for group in plan.manifest.conversations.values() for planned in group)
     suite = plan.manifest.suite.model_copy(update={"tests": max(usual.tests, told), "each": usual.each})
     manifest = plan.manifest.model_copy(update={"suite": suite, "agent": f"{name} ({NOT_PLAYED})", "imported": source})
+    vouch_for(manifest)
     return GivenRun(replace(plan, manifest=manifest), matched, out)
 
 
