@@ -33,7 +33,15 @@ _KEYS: Final = "its keys are id (or question_id), conversation, answer (or hypot
 
 def _listed(value: Any) -> Any:
     """Return each ranked entry as a list of ids."""
-    return [[each] if isinstance(each, str) else each for each in value] if isinstance(value, list) else value
+    return [each if isinstance(each, list) else [each] for each in value] if isinstance(value, list) else value
+
+
+def _text(value: Any) -> Any:
+    """Return a number as text: ids may be numbers."""
+    return str(value) if type(value) is int else value
+
+
+Id = Annotated[str, BeforeValidator(_text), Field(min_length=1, max_length=1000)]
 
 
 class _GivenRow(BaseModel):
@@ -41,10 +49,10 @@ class _GivenRow(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    id: str = Field(validation_alias=AliasChoices("id", "question_id"), min_length=1, max_length=1000)
+    id: Id = Field(validation_alias=AliasChoices("id", "question_id"))
     conversation: str = ""
     answer: Annotated[str | None, Field(max_length=MAX_ANSWER)] = Field(None, validation_alias=AliasChoices("answer", "hypothesis"))
-    retrieved: Annotated[list[Annotated[list[str], Field(min_length=1)]] | None, BeforeValidator(_listed), Field(max_length=MAX_RANKED)] = (
+    retrieved: Annotated[list[Annotated[list[Id], Field(min_length=1)]] | None, BeforeValidator(_listed), Field(max_length=MAX_RANKED)] = (
         None
     )
 
@@ -102,7 +110,7 @@ class _Questions:
         self.names = {test.id: f"{test.script.facts['history']}/{test.script.facts['id']}" for test in self.tests}
         self._by_name: dict[str, list[Test]] = {}
         for test in self.tests:
-            for name in {test.script.facts["id"], self.names[test.id], test.id}:
+            for name in dict.fromkeys((test.script.facts["id"], self.names[test.id], test.id)):
                 self._by_name.setdefault(name, []).append(test)
         scenario = tests[0].scenario
         if not isinstance(scenario, Histories) or not self.tests:
@@ -146,7 +154,7 @@ def _find_places(history: History) -> Mapping[str, Sequence[int]]:
     """Return the places of the told turns, by the id of a turn or a session. A turn's id takes precedence."""
     turns = places_by_turn(tell_turns(history))
     sessions = {session.id: sorted({turns[turn.id] for turn in session.turns}) for session in history.sessions}
-    return sessions | {id: [place] for id, place in turns.items()}
+    return {id: [place] for id, place in turns.items()} | {id: places for id, places in sessions.items() if id not in turns}
 
 
 # ---- the file

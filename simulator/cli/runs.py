@@ -203,7 +203,7 @@ def score(
     answers: Annotated[Path | None, typer.Option(help="Score this file of answers or ranked ids instead of a run.", metavar="FILE")] = None,
     questions: Annotated[
         str | None,
-        typer.Option(help="With --answers: the questions, as NAME=PATH such as locomo=FILE, or a log with questions.", metavar="PATH"),
+        typer.Option(help="With --answers: a log with questions, or a suite and its data as NAME=PATH.", metavar="PATH"),
     ] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="With --answers: the log that --questions is about, as history=FILE.", metavar="NAME=PATH")
