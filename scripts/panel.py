@@ -88,9 +88,8 @@ def make_scores(panel: Panel) -> str:
     The last lines have the score of guessing, the seeds, and the minutes that a run with a model took.
     """
     agents = dict.fromkeys(agent for of in panel.values() for agent in of)
-    shown = [agent for agent in agents if sum(agent in of for of in panel.values()) > 1 or len(panel) == 1]
-    lines = [[name_memory(agent), *(_score(of.get(agent, ())) for of in panel.values())] for agent in shown]
-    played = [[run for agent in shown for run in of.get(agent, ())] for of in panel.values()]
+    lines = [[name_memory(agent), *(_score(of.get(agent, ())) for of in panel.values())] for agent in agents]
+    played = [[run for runs in of.values() for run in runs] for of in panel.values()]
     lines.append(["guessing", *(f"{guessed_share(runs):.0%}" if runs else "–" for runs in played)])
     lines.append(["seeds", *(", ".join(sorted({str(run.manifest.seed) for run in runs})) for runs in played)])
     took = [[minutes for run in runs if (minutes := count_minutes(run)) > MOMENT] for runs in played]

@@ -56,7 +56,7 @@ PAGES: Final = (ROOT / "docs" / "reference" / "validity.md", ROOT / "docs" / "re
 PICTURE: Final = ROOT / "docs" / "pictures" / "validity.svg"
 
 TABLE: Final = re.compile(
-    r"<!-- (?P<kind>known|scores|agreement|reliability|weaving): (?P<sweeps>[\w =;-]+) -->\n.*?<!-- end -->", re.DOTALL
+    r"<!-- (?P<kind>known|scores|agreement|reliability|weaving): (?P<sweeps>[\w =;,-]+) -->\n.*?<!-- end -->", re.DOTALL
 )
 """The place of a table in a page: its kind, and the sweeps that it shows. A column of a panel is `sweep` or `head = sweep ...`."""
 

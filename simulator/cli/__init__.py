@@ -29,6 +29,7 @@ from longspan.simulator.cli import (
     calibrate,
     check,
     compare,
+    confirm,
     convert,
     estimate,
     export,
@@ -44,6 +45,7 @@ from longspan.simulator.cli import (
     show,
     sweep,
     view,
+    write,
 )
 from longspan.simulator.cli.completion import words_to_complete
 from longspan.simulator.cli.suite_commands import command_groups, commands_of, describe_commands, name_moved
@@ -152,6 +154,8 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., int | None]]]] = {
     "Write your own": {"new": new.new},
     "Data": {
         "convert": convert.convert,
+        "write": write.write,
+        "confirm": confirm.confirm,
         "import": importing.import_,
         "export": export.export,
         "publish": publishing.publish,

@@ -99,4 +99,22 @@ def _say_estimates(estimates: Sequence[Estimate], *, json_: bool) -> int:
             again = f"; ${spent.again_usd:.4f} of it was paid more than once" if spent.again_usd else ""
             unknown = " and calls without a known price" if spent.cost_usd is None else ""
             say(f"  so far    ${spent.known_usd:.4f}{unknown} in {spent.calls:,} calls{again}")
+    if len(estimates) > 1:
+        _say_total(estimates)
     return 0
+
+
+def _say_total(estimates: Sequence[Estimate]) -> None:
+    """Print what several runs will take together."""
+    from longspan.simulator.terminal.standings import format_duration
+
+    parts = [part for entry in estimates for size in (entry, *entry.extras.values()) for part in size.parts.values()]
+    unknown = sum(entry.cost_usd is None for entry in estimates)
+    say(
+        f"{len(estimates):,} runs in total read {sum(part.input_tokens for part in parts):,} tokens, "
+        f"{sum(part.cached_tokens for part in parts):,} of them from cache, write {sum(part.output_tokens for part in parts):,}: "
+        f"${sum(part.cost_usd or 0 for part in parts):.4f}{f' and {unknown:,} of unknown cost' if unknown else ''}"
+    )
+    if timed := [entry.minutes for entry in estimates if entry.minutes is not None]:
+        least, most = (format_duration(60 * sum(minutes)) for minutes in zip(*timed, strict=True))
+        say(f"  {least} to {most} on this machine, one run after another")

@@ -15,6 +15,7 @@ from longspan.simulator.cli.options import RunsArgument
 if TYPE_CHECKING:
     from longspan.simulator.pages.report.figures import Format
     from longspan.simulator.results.graded_runs import Unusable
+    from longspan.simulator.results.measures.comparing import Comparison
 
 __all__ = ["plot", "print_unusable"]
 
@@ -36,10 +37,8 @@ def plot(
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.file_io import write_new_file, write_new_folder
-    from longspan.simulator.pages.report.figures import FIGURES, draw_figure, missing_figures
-    from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
-    from longspan.simulator.results.measures.comparing import load_comparison
-    from longspan.simulator.results.measures.own_figures import own_tables
+    from longspan.simulator.results.measures.comparing import load_comparisons
+    from longspan.simulator.results.measures.group_tables import one_line
 
     format_ = _format(out, figure is not None, format)
     if figure == "card":
@@ -51,27 +50,49 @@ def plot(
     if figure == "interference":
         _interference(runs, out, format_)
         return 0
-    comparison = load_comparison(runs)
-    print_unusable(comparison.unusable)
-    shaded = find_heatmaps(own_tables(comparison.side.runs))
-    if figure == "heatmap" and not shaded:
-        raise InputError("--figure heatmap: no scenario of these runs has a shaded table with three columns or more")
-    left_out = missing_figures(comparison)
-    if figure is not None and figure != "heatmap" and figure in left_out:
-        raise InputError(f"--figure {figure}: {left_out[figure]}")
-    if figure is None and len(left_out) == len(FIGURES) and not shaded:
-        raise InputError(f"no figure can be drawn: {'; '.join(dict.fromkeys(left_out.values()))}")
-    if figure is not None:
-        with write_new_file(out) as partial:
-            partial.write_bytes(draw_heatmaps(shaded, format_) if figure == "heatmap" else draw_figure(comparison, figure, format_))
-    else:
+    comparisons = load_comparisons(runs)
+    print_unusable(next(iter(comparisons.values())).unusable)
+    groups = [_draw(comparison, figure, format_) for comparison in comparisons.values()]
+    drawn = [(name, pictures) for name, (pictures, _) in zip(comparisons, groups, strict=True) if pictures]
+    if not drawn:
+        why = "; ".join(dict.fromkeys(reason for _, reasons in groups for reason in reasons))
+        raise InputError(f"no figure can be drawn: {why}" if figure is None else f"--figure {figure}: {why}")
+    endings = ["", *(f"-{number}" for number in range(2, len(drawn) + 1))]
+    if figure is None:
         with write_new_folder(out) as folder:
-            for name in (name for name in FIGURES if name not in left_out):
-                (folder / f"{name}.{format_}").write_bytes(draw_figure(comparison, name, format_))
-            if shaded:
-                (folder / f"heatmap.{format_}").write_bytes(draw_heatmaps(shaded, format_))
-    say(str(out))
+            for ending, (_, pictures) in zip(endings, drawn, strict=True):
+                for name, picture in pictures.items():
+                    (folder / f"{name}{ending}.{format_}").write_bytes(picture)
+        written = [out / f"*{ending}.{format_}" for ending in endings] if len(drawn) > 1 else [out]
+    else:
+        written = [out.with_stem(f"{out.stem}{ending}") for ending in endings]
+        if taken := next((path for path in written if path.exists() or path.is_symlink()), None):
+            raise InputError(f"{taken}: already exists; choose another file with --out")
+        for path, (_, pictures) in zip(written, drawn, strict=True):
+            with write_new_file(path) as partial:
+                partial.write_bytes(pictures[figure])
+    for path, (name, _) in zip(written, drawn, strict=True):
+        say(f"{path}: {one_line(name)}" if len(comparisons) > 1 else str(path))
     return 0
+
+
+def _draw(comparison: Comparison, figure: str | None, format: Format) -> tuple[dict[str, bytes], list[str]]:
+    """Draw a figure of a comparison, or all of them. Return the pictures by name, and why others cannot be drawn."""
+    from longspan.simulator.pages.report.figures import FIGURES, draw_figure, missing_figures
+    from longspan.simulator.pages.report.heatmap import draw_heatmaps, find_heatmaps
+    from longspan.simulator.results.measures.own_figures import own_tables
+
+    left_out = missing_figures(comparison)
+    pictures: dict[str, bytes] = {
+        name: draw_figure(comparison, name, format) for name in FIGURES if figure in (None, name) and name not in left_out
+    }
+    reasons = [reason for name, reason in left_out.items() if figure in (None, name)]
+    if figure in (None, "heatmap"):
+        if shaded := find_heatmaps(own_tables(comparison.side.runs)):
+            pictures["heatmap"] = draw_heatmaps(shaded, format)
+        elif figure is not None:
+            reasons.append("no scenario of these runs has a shaded table with three columns or more")
+    return pictures, reasons
 
 
 def _card(paths: Sequence[Path], format: Format) -> bytes:

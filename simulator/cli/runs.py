@@ -196,7 +196,8 @@ def score(
     ] = None,
     before_damage: Annotated[bool, typer.Option("--before-damage", help="Grade a damaged journal up to its damage.")] = False,
     correct: Annotated[
-        str | None, typer.Option(help="Set a test's score by hand, from 0 to 1, such as jokes-2=1.", metavar="TEST=SCORE")
+        str | None,
+        typer.Option(help="Set a test's score by hand, from 0 to 1, such as jokes-2=1. jokes-2=auto undoes it.", metavar="TEST=SCORE"),
     ] = None,
     why: Annotated[str | None, typer.Option(help="With --correct: the reason, which the report shows.", metavar="TEXT")] = None,
     by: Annotated[str | None, typer.Option(help="With --correct: who corrects it.", metavar="NAME", show_default="the user's name")] = None,
@@ -271,27 +272,29 @@ def score(
     return 0
 
 
-def _correction(text: str) -> tuple[str, float]:
-    """Return the test and the score of TEST=SCORE. Raises InputError."""
+def _correction(text: str) -> tuple[str, float | None]:
+    """Return the test and the score of TEST=SCORE, or None for TEST=auto. Raises InputError."""
     from longspan.simulator.base.errors import InputError
 
     test, equals, number = text.rpartition("=")
+    if test and number == "auto":
+        return test, None
     try:
         value = float(number)
     except ValueError:
         value = -1.0
     if not (test and equals and 0 <= value <= 1):
-        raise InputError(f"--correct: must be TEST=SCORE with a score from 0 to 1, such as jokes-2=1, got {text!r:.80}")
+        raise InputError(f"--correct: must be TEST=SCORE with a score from 0 to 1, such as jokes-2=1, or auto, got {text!r:.80}")
     return test, value
 
 
-def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool) -> int:
-    """Correct a test's score by hand. The correction counts from then on."""
+def _correct(run: Path, test: str, value: float | None, why: str, by: str, trust: bool) -> int:
+    """Correct a test's score by hand, or remove its correction. This counts from then on."""
     from pydantic import ValidationError
 
     from longspan.simulator.base.errors import InputError, first_problem
     from longspan.simulator.base.suggestions import suggest
-    from longspan.simulator.journal.run_folder import Correction
+    from longspan.simulator.journal.run_folder import CorrectionEntry
     from longspan.simulator.pages.report import Report
     from longspan.simulator.running.scoring import score_run
 
@@ -305,13 +308,15 @@ def _correct(run: Path, test: str, value: float, why: str, by: str, trust: bool)
         raise InputError("--why: the reason must not be empty")
     with folder.lock():
         try:
-            correction = Correction(test=test, score=value, why=why, by=by)
+            correction = CorrectionEntry(test=test, score=value, why=why, by=by)
         except ValidationError as error:
             raise InputError(f"correction: {first_problem(error)}") from None
         folder.check()
+        if value is None and test not in folder.corrections():
+            raise InputError(f"{run}: {test} has its automatic score; there is no correction to undo")
         folder.correct(correction)
         result = next(each for each in score_run(folder, Report).tests if each.id == test)
-    say(f"{test}: set to {value} by {by} (automatic: {result.machine_score})")
+    say(f"{test}: set to {'automatic' if value is None else value} by {by} (automatic: {result.machine_score})")
     return 0
 
 

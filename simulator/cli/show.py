@@ -94,7 +94,7 @@ def _turn(turn: TurnView, test: TestView) -> ShownTurn:
 def _print_tests(graded: GradedRun, run: Path, console: Console, all_: bool) -> None:
     from longspan.simulator.results.measures import document_run
     from longspan.simulator.terminal.played_tests import print_title
-    from longspan.simulator.terminal.scores import by_recall, describe_failed, describe_found, print_opening
+    from longspan.simulator.terminal.scores import by_recall, describe_failed, describe_found, print_opening, print_resume
 
     rows = print_opening(document_run(graded.manifest, graded.result), console)
     print_title(graded, console)
@@ -108,4 +108,6 @@ def _print_tests(graded: GradedRun, run: Path, console: Console, all_: bool) -> 
     shown, width = tests[left:], console.width
     for line in describe_failed(shown, width) if searched is None else describe_found(shown, searched.k or 0, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    if graded.result.interrupted and graded.manifest.imported is None:
+        print_resume(run, console)
     console.say(f"one test as it was played: {quote_command('longspan', 'show', run, tests[-1].id)}", "dim")

@@ -27,7 +27,7 @@ from longspan.simulator.subject.spending_record import SpendingRecord
 from longspan.simulator.suite.manifest import Manifest
 from longspan.simulator.suite.trust import remember_trust
 
-__all__ = ["Correction", "Failure", "RunFolder"]
+__all__ = ["Correction", "CorrectionEntry", "Failure", "RunFolder"]
 
 MANIFEST = "manifest.json"
 
@@ -48,16 +48,22 @@ RESULTS = (RESULT, "report.html")
 """Files that every scoring of a run replaces."""
 
 
-@final
-class Correction(BaseModel):
-    """A person's score for a test, which overrides the automatic one. `by` is the person's name and `why` the reason."""
+class CorrectionEntry(BaseModel):
+    """A line of corrections.jsonl: a correction of a test, or without a score the removal of earlier ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     test: str
-    score: float = Field(ge=0, le=1)
+    score: float | None = Field(ge=0, le=1)
     why: str = Field(min_length=1)
     by: str = Field(min_length=1)
+
+
+@final
+class Correction(CorrectionEntry):
+    """A person's score for a test, which overrides the automatic one. `by` is the person's name and `why` the reason."""
+
+    score: float = Field(ge=0, le=1)
 
 
 @final
@@ -235,17 +241,18 @@ class RunFolder:
                 found[conversation] = Failure(str(entry.get("error")), str(entry.get("traceback") or entry.get("stderr") or ""))
         return found
 
-    def correct(self, correction: Correction) -> None:
-        """Add a person's correction of a test. It replaces earlier ones."""
+    def correct(self, correction: CorrectionEntry) -> None:
+        """Add a person's correction of a test, or its removal. It replaces earlier ones."""
         self._lines("corrections.jsonl").append(correction.model_dump())
 
     def corrections(self) -> dict[str, Correction]:
-        """Return the last correction of each test by test id. Raises JournalError for an invalid file."""
+        """Return the last correction of each test by test id, unless it was removed. Raises JournalError for an invalid file."""
         try:
-            corrections = [Correction.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
+            entries = [CorrectionEntry.model_validate(entry) for entry in self._lines("corrections.jsonl").read()]
         except ValidationError as error:
             raise JournalError(f"{self.path / 'corrections.jsonl'}: not a correction: {first_problem(error)}") from None
-        return {correction.test: correction for correction in corrections}
+        last = {entry.test: entry for entry in entries}
+        return {test: Correction(**entry.model_dump()) for test, entry in last.items() if entry.score is not None}
 
     def grades(self) -> list[dict[str, Any]]:
         """Return all lines of grades.jsonl, from every round of grading."""

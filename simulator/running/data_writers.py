@@ -20,8 +20,10 @@ from longspan.simulator.results.judging.cached_model import CachedModel, check_m
 from longspan.simulator.subject.ledger import Ledger
 from longspan.simulator.subject.spending_limit import limit_of
 
-__all__ = ["WRITERS", "Asks", "Writer", "WrittenData", "find_writer", "settings_of", "write_data"]
+__all__ = ["QUESTION_WRITERS", "WRITERS", "Asks", "Writer", "WrittenData", "find_writer", "settings_of", "write_data"]
 
+QUESTION_WRITERS: Final = "longspan.question_writers"
+"""The entry-point group of writers of questions about data. It maps a scenario's name to a `Writer`."""
 WRITERS: Final = "longspan.writers"
 """The entry-point group of writers. It maps a scenario's name to a `Writer`."""
 
@@ -36,10 +38,14 @@ class Asks(Protocol):
 
 @final
 class WrittenData(NamedTuple):
-    """The JSON content of files by name, and notes about parts that were written again or left out."""
+    """The content of files by name, as text or as a value for JSON, and notes about parts that were written again or left out.
+
+    `complete`: whether all that was wanted has been written.
+    """
 
     files: Mapping[str, Any]
     notes: Sequence[str]
+    complete: bool = True
 
 
 class Writer(Protocol):
@@ -55,9 +61,9 @@ class Writer(Protocol):
         ...
 
 
-def find_writer(scenario: str) -> Writer:
+def find_writer(scenario: str, group: str = WRITERS) -> Writer:
     """Return the writer for a scenario. Raises InputError for a scenario without one."""
-    loaded: Writer = load_plugin(WRITERS, "writer", scenario)()
+    loaded: Writer = load_plugin(group, "writer", scenario)()
     return loaded
 
 
@@ -70,26 +76,36 @@ def settings_of(writer: Writer, given: Mapping[str, Any]) -> BaseModel:
 
 
 async def write_data(
-    writer: Writer, settings: BaseModel, spec: str, out: Path, *, max_cost: float = inf, log: Callable[[str], None] = lambda line: None
-) -> tuple[list[Path], Sequence[str]]:
+    writer: Writer,
+    settings: BaseModel,
+    spec: str,
+    out: Path,
+    *,
+    answers: Path | None = None,
+    max_cost: float = inf,
+    log: Callable[[str], None] = lambda line: None,
+) -> tuple[list[Path], WrittenData]:
     """Have the model of a spec write a scenario's data into `out`.
 
-    Returns the files, and notes about parts that were written again or left out. The model's answers are kept in `out`, so that the same
-    command continues after an interruption. Raises InputError for invalid input, and StoppedError if more than `max_cost` dollars could be
+    Returns the files and the data. The model's answers are kept in the folder `answers` (default: `out`), so that the same command
+    continues after an interruption. Raises InputError for invalid input, and StoppedError if more than `max_cost` dollars could be
     spent.
     """
     check_model(spec, max_cost, role="writer")
-    store = AnswerStore.create(out)
+    store = AnswerStore.create(answers or out)
     with store.lock("data"):
         model = CachedModel(spec, store, Ledger(limit_of(max_cost)))
         try:
             written = await writer.write(settings, model, log)
         except* StoppedError:
             raise StoppedError(f"the next answer could pass the limit of ${max_cost:.2f}; the same command continues in {out}") from None
-        paths = {out / name: json.dumps(content, ensure_ascii=False, indent=1) for name, content in written.files.items()}
+        paths = {
+            out / name: content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
+            for name, content in written.files.items()
+        }
         for path, text in paths.items():
             try:
                 write_text(path, text)
             except OSError as error:
                 raise InputError(f"{path}: cannot be written: {error.strerror}; choose another folder with --out") from error
-        return list(paths), written.notes
+        return list(paths), written

@@ -233,8 +233,13 @@ def _print_interruption(outcome: Outcome, console: Console) -> None:
     if outcome.error is not None:
         if isinstance(outcome.error, AgentError):
             _print_details(RunFolder(outcome.folder), outcome.error, console)
-        trust = ["--trust"] * _needs_trust(outcome.folder)
-        console.say(f"resume  {quote_command('longspan', 'resume', outcome.folder, *trust)}")
+        print_resume(outcome.folder, console)
+
+
+def print_resume(folder: Path, console: Console) -> None:
+    """Print the command that resumes a run."""
+    trust = ["--trust"] * _needs_trust(folder)
+    console.say(f"resume  {quote_command('longspan', 'resume', folder, *trust)}")
 
 
 def _print_details(run: RunFolder, error: AgentError, console: Console) -> None:

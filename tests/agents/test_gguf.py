@@ -38,6 +38,7 @@ from longspan.agents.models.gguf.options import GgufOptions
 from longspan.agents.models.gguf.pace import Pace, count_cores
 from longspan.agents.models.gguf.repetition import PERIODS, TOKENS, Repetition
 from longspan.simulator.base.errors import StoppedError
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.cli import main
 from longspan.simulator.journal import events
 from longspan.simulator.journal.journal import read_journal
@@ -931,7 +932,7 @@ def test_a_path_may_have_any_characters_and_be_relative(model: Models, tmp_path:
 def test_without_the_extra_it_says_which_to_install(model: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     library.load_library.cache_clear()
     monkeypatch.setitem(sys.modules, "llama_cpp.llama_cpp", None)
-    with pytest.raises(InputError, match=r"pip install 'longspan\[gguf\]'"):
+    with pytest.raises(InputError, match=re.escape(install_extra("gguf"))):
         GgufCore(str(model()), GgufOptions(n_ctx=777))
     library.load_library.cache_clear()
 

@@ -26,6 +26,7 @@ from longspan.agents.memory.ltm.agent import DryLtm
 from longspan.agents.memory.ltm.index import Index
 from longspan.agents.memory.ltm.prompts import format_age
 from longspan.agents.models.core import ContextOverflowError
+from longspan.simulator.base.own_installation import install_extra
 from longspan.simulator.contract.agent import IdealReplyAgent, can_observe, can_repeat_turn, has_snapshots, never_asked, replay_turn
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent
 
@@ -554,7 +555,7 @@ def test_a_smaller_window_limits_the_context() -> None:
 
 def test_the_error_without_chromadb_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "chromadb", None)
-    with pytest.raises(InputError, match=r"needs the package chromadb: pip install 'longspan\[ltm\]'"):
+    with pytest.raises(InputError, match=re.escape(f"needs the package chromadb: {install_extra('ltm')}")):
         memory_agent(Thinker())
 
 

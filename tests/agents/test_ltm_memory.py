@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from longspan.agents.memory.ltm.index import Index, close_client
 from longspan.agents.memory.ltm.options import LtmOptions
 from longspan.agents.memory.ltm.vector_memory import Memories
 from longspan.agents.memory.turns import Turn
+from longspan.simulator.base.own_installation import install_extra
 
 KEY = "sk-a-key-that-is-nowhere-else"
 
@@ -377,5 +379,5 @@ def test_minilm_without_a_network_names_the_alternatives(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("missing", ["chromadb.utils.embedding_functions", "onnxruntime"])
 def test_minilm_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(InputError, match=r"embedder=minilm needs an extra: pip install 'longspan\[ltm\]'"):
+    with pytest.raises(InputError, match=re.escape(f"embedder=minilm needs an extra: {install_extra('ltm')}")):
         make_embedder("minilm")

@@ -396,6 +396,14 @@ def test_a_correction_counts_and_the_machines_grade_is_kept(tmp_path: Path) -> N
     report = (run / "report.html").read_text()
     assert "It nodded." in report
     assert "Ada" in report
+    undone = longspan("score", str(run), "--correct", "colours-2=auto", "--why", "It did not.", "--by", "Bo", where=tmp_path)
+    assert undone.stdout == "colours-2: set to automatic by Bo (automatic: 0.0)\n"
+    restored = next(test for test in json.loads((run / "result.json").read_text())["tests"] if test["id"] == "colours-2")
+    assert (restored["score"], restored["correction"]) == (0.0, None)
+    assert [entry["score"] for entry in read_lines(run / "corrections.jsonl")] == [1.0, None]
+    twice = longspan("score", str(run), "--correct", "colours-2=auto", "--why", "so", where=tmp_path)
+    assert twice.returncode == 2
+    assert "there is no correction to undo" in twice.stderr
     unknown = longspan("score", str(run), "--correct", "colours-9=1", "--why", "so", where=tmp_path)
     assert unknown.returncode == 2
     assert "has no test 'colours-9'; did you mean colours-3 or colours-2 or colours-1?" in unknown.stderr
@@ -568,7 +576,6 @@ def test_the_help_begins_with_four_commands_to_start_with(capsys: pytest.Capture
     [
         (["arena", "runs", "--judge", "openai/gpt-4o"], "longspan cream arena"),
         (["annotate", "runs/one"], "longspan summhay annotate"),
-        (["write", "summhay", "--writer", "openai/gpt-4o"], "longspan summhay write"),
         (["reproduce", "cream", "--json"], "longspan cream reproduce"),
         (["reproduce", "--help"], "longspan BENCHMARK reproduce"),
     ],

@@ -159,6 +159,11 @@ def test_a_runs_worst_tests_are_shown_as_a_page(tmp_path: Path, capsys: pytest.C
         tests = [line.split()[0] for line in lines if line.startswith("  colours-")]
         assert (len(tests), tests[-1]) == (count, "colours-77"), "the worst last"
         assert (f"164 more tests with better scores: longspan show {run} --all" in lines) is not bool(arguments)
+        assert not any(line.startswith("resume ") for line in lines)
+    interrupt(run, graded=80)
+    with pytest.raises(SystemExit, match="0"):
+        main(["show", str(run)])
+    assert f"resume  longspan resume {run}" in capsys.readouterr().out.splitlines()
 
 
 def test_what_a_memory_found_is_shown_with_the_place_of_the_evidence(

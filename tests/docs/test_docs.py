@@ -103,9 +103,9 @@ COMMANDS: dict[str, Any] = {
 
 OF_OTHERS = {
     *"--backend-store-uri --dist --force-reinstall --generate --head --junit-xml --lf --log-dir --no-binary --no-cache-dir".split(),
-    *"--no-deps --parallel --message-limit --model --no-cache --time-limit --token-limit".split(),
+    *"--no-deps --parallel --message-limit --model --no-cache --time-limit --token-limit --build-arg --rm --user".split(),
 }
-"""Options of pip, pytest, Ray, Inspect, promptfoo, MLflow and llama.cpp that pages name."""
+"""Options of pip, pytest, Ray, Inspect, promptfoo, MLflow, Docker and llama.cpp that pages name."""
 
 
 def options(command: Any) -> set[str]:

@@ -43,7 +43,13 @@ def test_a_panel_is_ranked_scored_and_compared() -> None:
     assert "1.00 (3 agents)" in make_agreement({"one": played, "other": played})
     assert "-1.00 (3 agents)" in make_agreement({"one": played, "other": worst_last})
     table = make_scores({"ltm": played, "empty": {}}).splitlines()
-    assert [line.split(" | ")[0] for line in table[2:]] == ["| guessing", "| seeds", "| minutes per run"], "no agent is in two columns"
+    assert [line.split(" | ")[0] for line in table[2:]] == [
+        *(f"| `{agent}`" for agent in played),
+        "| guessing",
+        "| seeds",
+        "| minutes per run",
+    ]
+    assert {line.split(" | ")[2] for line in table[2:]} <= {"– |", " |"}
     same = make_weaving({"isolated": played, "woven": played}).splitlines()
     assert same[2].split(" | ")[3].startswith("+0% ")
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 import longspan
 from longspan.simulator.base.errors import InputError
-from longspan.simulator.cli import main
+from longspan.simulator.cli import main, run_command
 from longspan.simulator.pages.report import figures
 from longspan.simulator.pages.report.comparison_tables import comparison_notes
 from longspan.simulator.pages.report.figures import FIGURES, FORMATS, FigureName, Format, draw_figure, missing_figures
@@ -258,6 +258,25 @@ def test_one_figure_goes_into_a_file_and_all_into_a_folder(tmp_path: Path, capsy
     assert Image.open(io.BytesIO((tmp_path / "all/bars.png").read_bytes())).width > 600
     assert (tmp_path / "one.svg").read_bytes() == draw_figure(load_comparison([tmp_path / "runs"]), "bars", "svg")
     assert capsys.readouterr().out == f"{tmp_path}/all\n{tmp_path}/one.svg\n"
+
+
+def test_runs_of_different_tests_are_drawn_in_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, scenarios in (("one", ("colours", "jokes")), ("two", ("colours",))):
+        made_run(tmp_path / "runs", name, graded(0), scenarios=scenarios)
+    groups = list(load_comparisons([tmp_path / "runs"]))
+    for arguments in (["--out", f"{tmp_path}/all"], ["--figure", "bars", "--out", f"{tmp_path}/one.svg"]):
+        assert run_command(["plot", f"{tmp_path}/runs", *arguments]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path}/{file}: {name}"
+        for files in (("all/*.svg", "all/*-2.svg"), ("one.svg", "one-2.svg"))
+        for file, name in zip(files, groups, strict=True)
+    ]
+    assert (tmp_path / "all/bars.svg").read_bytes() == (tmp_path / "one.svg").read_bytes()
+    assert (tmp_path / "all/bars-2.svg").read_bytes() == (tmp_path / "one-2.svg").read_bytes() != (tmp_path / "one.svg").read_bytes()
+    (tmp_path / "new-2.svg").touch()
+    assert run_command(["plot", f"{tmp_path}/runs", "--figure", "bars", "--out", f"{tmp_path}/new.svg"]) == 2
+    assert f"{tmp_path}/new-2.svg: already exists" in capsys.readouterr().err
+    assert not (tmp_path / "new.svg").exists()
 
 
 @pytest.mark.parametrize(

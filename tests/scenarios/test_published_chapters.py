@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from longspan.scenarios.ltm.chapterbreak.published_chapters import read_examples
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.own_installation import install_extra
 
 
 def example(name: str = "a") -> dict[str, Any]:
@@ -125,7 +127,7 @@ def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "chapters.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd....")
 
-    with pytest.raises(InputError, match=r"needs the zstandard package: pip install 'longspan\[zst\]'"):
+    with pytest.raises(InputError, match=re.escape(f"needs the zstandard package: {install_extra('zst')}")):
         read_examples(path)
 
 

@@ -122,3 +122,7 @@ def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     assert "of them from cache" in told
     assert "only its replies may report usage" in told
+    total = told.splitlines()[-1]
+    agent = paid["parts"]["agent"]
+    assert total.startswith(f"2 runs in total read {agent['input_tokens']:,} tokens")
+    assert total.endswith(f"write {agent['output_tokens']:,}: ${paid['cost_usd']:.4f} and 1 of unknown cost")

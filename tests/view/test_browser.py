@@ -94,8 +94,18 @@ def test_runs_are_filtered(visit: Open, server: Server) -> None:
     page = visit(server.at()).page
     page.locator("select[name=agent]").select_option("silent")
     expect(page.get_by_role("status")).to_have_text("2 of 3 runs")
-    page.get_by_label("Text").fill("isolated")
-    page.get_by_label("Text").press("Enter")
+    page.get_by_label(f"Compare {ISOLATED}").check()
+    text = page.get_by_label("Text")
+    text.press_sequentially("isolated")
+    expect(page.locator("tbody th")).to_have_text([ISOLATED])
+    expect(page.locator("#compare")).to_have_text("Compare 1 run")  # it is still selected
+    expect(text).to_be_focused()
+    expect(page).to_have_url(re.compile(r"\?agent=silent&sort=changed&text=isolated$"))
+    text.press_sequentially("x")
+    expect(page.get_by_role("status")).to_have_text("0 of 3 runs")
+    text.press("Backspace")
+    expect(page.locator("tbody th")).to_have_text([ISOLATED])
+    text.press("Enter")
     expect(page.locator("tbody th")).to_have_text([ISOLATED])
     expect(page.locator("select[name=agent]")).to_have_value("silent")
     page.get_by_role("link", name="Show all").click()
@@ -149,7 +159,8 @@ def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_p
             change_json(copy / file, lambda content, seed=seed: content.update(seed=seed))
         run = RunFolder(copy)
         named = {"run": run.manifest.run_name}
-        change_json(copy / "result.json", lambda content, named=named: content.update(named))
+        spent = {"calls": 1, "known_usd": 0.25, "cost_usd": 0.25, "again_usd": 0.0, "unanswered": 0, "possibly_usd": 0.0}
+        change_json(copy / "result.json", lambda content, changed=named | {"spending": spent}: content.update(changed))
         first, *others = read_lines(run.journal("main"))
         write_lines(run.journal("main"), [first | named, *others])
     with serving(runs) as server:
@@ -161,6 +172,7 @@ def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_p
         page.get_by_label("each seed in a row").uncheck()
         expect(page.locator("tbody th").filter(visible=True)).to_have_text(["ltm-2k-oracle 3 seeds", ISOLATED, SILENT])
         expect(page.locator(".mean .score")).to_contain_text("100% mean of 3")
+        expect(page.locator(".mean [data-name=cost]")).to_have_text("$0.5000")
         page.get_by_label("Show the seeds of oracle").check()
         names = ["ltm-2k-oracle 3 seeds", ORACLE, "last", "again", ISOLATED, SILENT]
         expect(page.locator("tbody th").filter(visible=True)).to_have_text(names)

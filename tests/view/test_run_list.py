@@ -122,6 +122,7 @@ def test_what_differs_from_the_suite_is_told(made: Path) -> None:
         ("run", ["a2", "a10"]),
         ("-run", ["a10", "a2"]),
         ("seed", ["a10", "a2"]),
+        ("cost", ["a2", "a10"]),
         ("changed", ["a2", "a10"]),
         ("nonsense", ["a10", "a2"]),
     ],
@@ -130,7 +131,7 @@ def test_orders(made: Path, order: str, names: list[str]) -> None:
     manifest = RunFolder(made / ORACLE).manifest
     entries = [
         ListedRun("a10", "stopped", 1.0, manifest.model_copy(update={"seed": 1})),
-        ListedRun("a2", "stopped", 2.0, manifest.model_copy(update={"seed": 3})),
+        ListedRun("a2", "stopped", 2.0, manifest.model_copy(update={"seed": 3}), cost=0.5),
     ]
     assert [entry.name for entry in in_order(entries, order)] == names
 

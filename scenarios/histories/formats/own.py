@@ -76,16 +76,17 @@ class OwnRemarks(BaseModel):
 
 @final
 class NamedQuestion(_ConversationPart):
-    """A question, for a log in any format."""
+    """A question, for a log in any format. `confirmed`: whether a person has reviewed it."""
 
     question: str = Field(pattern=r"\S")
     answer: str | None = None
     id: Name | None = None
     kind: Annotated[str, Field(max_length=200)] = ""
-    evidence: list[str] = []
+    evidence: Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
     options: list[str] = Field(default=[], max_length=26)
     rubric: list[str] = []
     answerable: bool = True
+    confirmed: bool = False
 
     @model_validator(mode="after")
     def _gradable(self) -> Self:

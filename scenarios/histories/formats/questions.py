@@ -14,7 +14,7 @@ from longspan.scenarios.histories.formats.log_files import Found, read_values
 from longspan.scenarios.histories.formats.own import NamedQuestion
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["read_questions"]
+__all__ = ["read_named", "read_questions"]
 
 LISTS: Final = ("evidence", "options", "rubric")
 """Columns with several values, separated by a bar."""
@@ -23,6 +23,12 @@ FALSE: Final = ("false", "no", "0")
 
 def read_questions(path: Path, notes: set[str]) -> Iterator[tuple[str, Asked]]:
     """Yield each question of a file with the conversation that it names. Raises InputError, naming the line at fault."""
+    for where, question in read_named(path, notes):
+        yield question.conversation, question.asked(where)
+
+
+def read_named(path: Path, notes: set[str]) -> Iterator[tuple[str, NamedQuestion]]:
+    """Yield each question of a file with its place. Raises InputError, naming the line at fault."""
     count = 0
     for found in read_values(path, notes):
         for where, value in _rows(found) if found.text else _items(found):
@@ -31,7 +37,7 @@ def read_questions(path: Path, notes: set[str]) -> Iterator[tuple[str, Asked]]:
                     raise ValueError('must be a question such as {"question": "...", "answer": "..."}')
                 question = NamedQuestion.model_validate(value)
             count += 1
-            yield question.conversation, question.asked(where)
+            yield where, question
     if not count:
         raise InputError(f"{path}: has no questions")
 

@@ -21,6 +21,7 @@ ORDERS: Final[dict[str, str]] = {
     "suite": "suite",
     "span": "span",
     "seed": "seed",
+    "cost": "cost",
     "state": "state",
 }
 """The orders of the list of runs, with their labels. A leading minus reverses an order."""
@@ -33,6 +34,7 @@ KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "suite": lambda entry: entry.manifest.suite.name if entry.manifest else "",
     "span": lambda entry: entry.manifest.span if entry.manifest else 0,
     "seed": lambda entry: entry.manifest.seed if entry.manifest else 0,
+    "cost": lambda entry: -entry.cost,
     "state": lambda entry: entry.state,
 }
 

@@ -56,7 +56,7 @@ class ListedRun:
     changed, in seconds since 1970. `max_score` is the score's maximum, `chance` the score of guessing, and `measured` the quantity that the
     score measures. `ended` is the number of tests that have ended, if the run has no results. `why` is the reason why the run is damaged.
     `ungraded`: it was interrupted before a test was graded. `recall` is the recall of a memory that only searched, so that no test has a
-    score. `curves` are the curves at the top of its report.
+    score. `cost` is the run's known cost in dollars. `curves` are the curves at the top of its report.
     """
 
     name: str
@@ -72,6 +72,7 @@ class ListedRun:
     why: str = ""
     ungraded: bool = False
     recall: str = ""
+    cost: float = 0.0
     curves: list[CurveLayout] = field(default_factory=list)
 
     @property
@@ -194,6 +195,7 @@ class RunList:
             measured=result.measured,
             ungraded=result.ungraded,
             recall=recall,
+            cost=result.known_usd,
             curves=[lay_out(curve) for curve in measures.document_run(run.manifest, result).curves],
         )
 

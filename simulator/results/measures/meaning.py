@@ -175,7 +175,16 @@ def describe_warnings(runs: Iterable[GradedRun], names: Mapping[str, str]) -> li
 
 
 def meaning_of(runs: Sequence[RunScores]) -> Meaning:
-    """Return the meaning of the scores of an agent's runs in a column, over the tests with a score."""
+    """Return the meaning of the scores of an agent's runs in a column, over the tests with a score. The others are counted."""
+    found = _meaning_of_scored(runs)
+    counted = [test for run in runs for test in run.tests if test.counts]
+    missing = sum(test.score is None for test in counted)
+    if not missing or found.verdict == "no score":
+        return found
+    return found.model_copy(update={"sentence": f"{found.sentence} {missing:,} of {len(counted):,} tests have no score."})
+
+
+def _meaning_of_scored(runs: Sequence[RunScores]) -> Meaning:
     scored = list(_find_scored(runs))
     # A question without evidence, such as one without an answer, requires no memory.
     resting = [each for each in scored if each.test.evidence] or scored
@@ -311,7 +320,10 @@ class _Run:
 
     @property
     def more(self) -> dict[str, str]:
-        """The advice to play more tests."""
+        """The advice to play more tests. A recorded history has no others, whatever the seed."""
+        keys = test_keys(self.manifest)
+        if all(keys[each.test.id].recorded is not None for each in self.scored):
+            return {"advice": "Add questions to the data"}
         scenarios = len({each.test.scenario for each in self.scored})
         tests = max(2 * self.manifest.suite.tests, ceil(ENOUGH / scenarios))
         return self.advise("Play more tests", tests=tests, control=self.manifest.control)

@@ -51,6 +51,7 @@ def test_every_form_of_a_file_asks_the_same(log: Path, tmp_path: Path) -> None:
     assert asked(log, tmp_path / "list.json") == expected
     (tmp_path / "packed.jsonl.gz").write_bytes(gzip.compress((tmp_path / "lines.jsonl").read_bytes()))
     assert asked(log, tmp_path / "packed.jsonl.gz") == expected
+    assert asked(log, lines(tmp_path / "single.jsonl", [{**CALLED, "evidence": "Her name is Olive."}, WHEN, DOG])) == expected
     rows = ["question;answer;kind;evidence;answerable", "What is my cat called?;Olive;;her name is olive;"]
     rows += ["When did she catch a mouse?;12 April 2024;time;2:1;yes", "What is my dog called?;;;;no"]
     (tmp_path / "table.csv").write_text("\ufeff" + "\r\n".join(rows), "utf-8")

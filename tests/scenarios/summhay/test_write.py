@@ -91,8 +91,8 @@ def wrote(server: Server, author: Author, out: Path, **settings: Any) -> tuple[d
     server.reply = author
     made = find_writer("summhay")
     given = {"topic": TOPIC, "subtopics": 3, "insights": 4, "documents": 12, "words": 110} | settings
-    (path,), notes = trio.run(lambda: write_data(made, settings_of(made, given), server.model(), out))
-    return json.loads(path.read_text("utf-8")), list(notes)
+    (path,), written = trio.run(lambda: write_data(made, settings_of(made, given), server.model(), out))
+    return json.loads(path.read_text("utf-8")), list(written.notes)
 
 
 def test_a_haystack_is_written_and_played(server: Server, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 "use strict";
 // Buttons that copy the command before them, if the browser lets pages write to the clipboard.
 
-if (navigator.clipboard) {
-  for (const button of document.querySelectorAll(".copy")) {
+function copyButtons(within) {
+  if (!navigator.clipboard) return;
+  for (const button of within.querySelectorAll(".copy")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.previousElementSibling.textContent);
@@ -10,3 +11,5 @@ if (navigator.clipboard) {
     });
   }
 }
+
+copyButtons(document);

@@ -1,0 +1,100 @@
+"""Review proposed questions: the file itself records what a person has confirmed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final, final
+
+from longspan.scenarios.histories.formats.own import NamedQuestion
+from longspan.scenarios.histories.formats.questions import read_named
+from longspan.scenarios.histories.formats.reading import read_conversations
+from longspan.simulator.base.errors import InputError
+from longspan.simulator.base.files.file_io import write_text
+
+__all__ = ["LOG_NOTE", "REJECTED", "ProposalReview"]
+
+SHOWN: Final = 500
+"""Maximum length of a turn on the screen, in characters."""
+REJECTED: Final = ".rejected.jsonl"
+"""What follows a file's name in the name of the file of rejected and dropped questions."""
+LOG_NOTE: Final = ".answers/log.txt"
+"""What follows a file's name in the name of the file that names the log."""
+
+
+@final
+class ProposalReview:
+    """Questions of a file in JSON lines, with the turns of their evidence. Raises InputError if the file or its log cannot be read."""
+
+    def __init__(self, file: Path, log: Path | None = None) -> None:
+        self._file = file
+        self._rejected = file.with_name(file.name + REJECTED)
+        self._questions = [question for _, question in read_named(file, set())]
+        if log is None:
+            try:
+                log = Path((file.parent / (file.name + LOG_NOTE)).read_text("utf-8"))
+            except (OSError, UnicodeDecodeError):
+                raise InputError(f"{file}: its log is not known; name it with --from LOG") from None
+        conversations = read_conversations(log)
+        self._only = conversations[0].id if len(conversations) == 1 else ""
+        self._turns = {
+            (each.id, turn.id): f"{f'[{part.at:%Y-%m-%d}] ' if part.at else ''}{turn.speaker}: {turn.text[:SHOWN]}"
+            for each in conversations
+            for part in each.parts
+            for turn in part.turns
+        }
+        self._at = 0
+        self._dropped = 0
+
+    @property
+    def summary(self) -> str:
+        """The numbers of questions by state."""
+        kept = sum(question.confirmed for question in self._questions)
+        return f"{kept} confirmed, {len(self._questions) - kept} left, {self._dropped} dropped this time"
+
+    def describe_next(self) -> list[str]:
+        """Return the lines that show the next question that nobody has confirmed, or an empty list."""
+        while self._at < len(self._questions) and self._questions[self._at].confirmed:
+            self._at += 1
+        if self._at == len(self._questions):
+            return []
+        question = self._questions[self._at]
+        answer = question.answer if question.answerable else "(never stated)"
+        return [
+            "",
+            f"{self._at + 1} of {len(self._questions)}  {question.kind}",
+            *(f"  {self._turns.get((self._only or question.conversation, label), label)[:SHOWN]}" for label in question.evidence),
+            f"Q: {question.question}",
+            f"A: {answer or '; '.join(question.rubric)}",
+        ]
+
+    def keep(self, answer: str | None = None) -> None:
+        """Confirm the question, with another answer if one is given."""
+        changes: dict[str, Any] = {"confirmed": True} | ({} if answer is None else {"answer": answer, "answerable": True})
+        self._questions[self._at] = self._questions[self._at].model_copy(update=changes)
+        self._save()
+
+    def drop(self, reason: str) -> None:
+        """Move the question to the file of rejected ones."""
+        # The rejected file first: an interruption in between leaves the question in both files rather than in none.
+        gone = _dump(self._questions[self._at]) | {"reason": f"dropped by a person: {reason}" if reason else "dropped by a person"}
+        before = self._rejected.read_text("utf-8") if self._rejected.exists() else ""
+        line = json.dumps(gone, ensure_ascii=False) + "\n"
+        self._write(self._rejected, before if before.endswith(line) else before + line)
+        del self._questions[self._at]
+        self._dropped += 1
+        self._save()
+
+    def _save(self) -> None:
+        self._write(self._file, "".join(f"{json.dumps(_dump(each), ensure_ascii=False)}\n" for each in self._questions))
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            write_text(path, text)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}; the earlier keys are saved") from error
+
+
+def _dump(question: NamedQuestion) -> dict[str, Any]:
+    """Return a question as an object of a questions' file."""
+    return question.model_dump(mode="json", exclude_defaults=True)
