@@ -35,7 +35,8 @@ _LINK: Final = re.compile(
     r"\b(?:https?|wss?|ftp|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp)://[^\s<>\"'`]{1,2000}(?<![.,;:!?)\]])", re.IGNORECASE
 )
 _SECRET_PART: Final = re.compile(
-    r"//[^/@]{1,200}@|[?&#;][\w.-]{0,40}(?:token|key|secret|sig|signature|password|passwd|pwd|auth|code|session|sid|invite|otp)[\w.-]{0,20}=[^&]",
+    r"//[^/@]{1,200}@|[?&#;][\w.-]{0,40}(?:token|key|secret|sig|signature|password|passwd|pwd|auth|code|session|sid|invite"
+    r"|otp)[\w.-]{0,20}=[^&]",
     re.IGNORECASE,
 )
 _EMAIL: Final = re.compile(r"(?<![\w.+-])[\w.+'-]{1,64}@(?:[\w-]{1,63}\.){1,6}[^\W\d_]{2,24}(?![\w-])")
@@ -45,7 +46,8 @@ _KNOWN_KEY: Final = re.compile(
     r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|AGE-SECRET-KEY-\w{20,}|whsec_\w{16,}|dop_v1_\w{20,}|lin_api_\w{16,}|key-[0-9a-f]{24,})"
 )
 _NAMED_SECRET: Final = re.compile(
-    r"(?:\b|_)(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_ -]?(?:access[_ -]?)?key)?|api[_ -]?key|access[_ -]?(?:key|token)|auth[_ -]?token|token|bearer"
+    r"(?:\b|_)(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_ -]?(?:access[_ -]?)?key)?|api[_ -]?key|access[_ -]?(?:key|token)"
+    r"|auth[_ -]?token|token|bearer"
     r"|pin(?: code)?|contraseña|mot de passe|passwort|kennwort|senha)\b[\"']?\s?(?:is |es |est |ist |was |[:=]\s?|(?<=bearer)\s)[\"'`]?"
     r"(?P<value>[^\s\"'`,;<>]{4,500})(?<![.!?)])",
     re.IGNORECASE,
@@ -55,7 +57,8 @@ _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _SSN: Final = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
 _ACCOUNT: Final = re.compile(
-    r"\b(?:account|acct|routing|sort code|passport|tax id|taxpayer|ssn|social security|national insurance|insurance|policy|customer|member(?:ship)?|patient|licen[cs]e"
+    r"\b(?:account|acct|routing|sort code|passport|tax id|taxpayer|ssn|social security|national insurance|insurance|policy"
+    r"|customer|member(?:ship)?|patient|licen[cs]e"
     r"|driver'?s licen[cs]e|kontonummer|konto|cuenta|compte|conta|dni|nif|cpf|curp|aadhaar|pan|bsn|pesel)\b"
     r"[^.!?\n\d]{0,40}?(?<![\w-])(?P<value>(?=[A-Z/.-]{0,20}\d)[A-Z0-9](?:[A-Z0-9]|[/.-](?=[A-Z0-9])|[ ](?=\d)){4,30})(?![\w-])",
     re.IGNORECASE,
@@ -65,6 +68,7 @@ _IP6: Final = re.compile(
     r"(?<![\w:.])(?=[0-9a-f:]{0,38}[0-9a-f]{3,4}:|[0-9a-f:]{0,38}::)(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])", re.IGNORECASE
 )
 _MAC: Final = re.compile(r"(?<![\w:-])(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}(?![\w:-])", re.IGNORECASE)
+_OWN_MACHINE: Final = frozenset(("127.0.0.1", "0.0.0.0", "::", "::1"))  # noqa: S104  # recognised, not bound to
 _PHONE: Final = re.compile(r"(?<![\w.,:/$€£-])(?:\+|\()?\d(?:[ ().-]{0,2}\d){6,15}(?![\w/:-]|[.,]\d)")
 _CALLED: Final = re.compile(
     r"(?:phone|call|text|ring|tel|mobile|cell|fax|whatsapp|signal|reach|number|nummer|número|teléfono|móvil|numéro|手机|电话|телефон)\W",
@@ -86,9 +90,13 @@ _BY_ROAD: Final = (
 )
 _ROAD: Final = (
     r"(?:rue|avenue|boulevard|place|chemin|impasse|quai|calle|avenida|av\.|paseo|plaza|carrera|via|viale|piazza|corso|rua|praça|travessa"
-    rf"|ul\.|ulica|al\.|ул\.|улица|проспект|jalan|jl\.)(?: (?:de|du|des|la|le|les|del|della|dei|da|do|dos|das|los|las)\b){{0,3}}(?: {_NAME}){{1,4}}"
+    rf"|ul\.|ulica|al\.|ул\.|улица|проспект|jalan|jl\.)(?: (?:de|du|des|la|le|les|del|della|dei|da|do|dos|das|los"
+    rf"|las)\b){{0,3}}(?: {_NAME}){{1,4}}"
 )
-_ROAD_IN_A_WORD: Final = r"(?-i:[A-ZÄÖÜÅØ])[\w-]{1,40}(?:straße|strasse|str\.|weg|platz|gasse|allee|damm|ufer|straat|laan|gracht|plein|gatan|vägen|gata|vej|gade|veien|katu)"
+_ROAD_IN_A_WORD: Final = (
+    r"(?-i:[A-ZÄÖÜÅØ])[\w-]{1,40}(?:straße|strasse|str\.|weg|platz|gasse|allee|damm|ufer|straat|laan|gracht|plein|gatan|vägen|gata|vej|gade"
+    r"|veien|katu)"
+)
 _HOUSE: Final = r"\d{1,5}(?: ?[a-z]\b)?(?:[/-]\d{1,4})?"
 _ADDRESSES: Final = [
     re.compile(rf"(?<![\w-])(?:{form}){_UNIT}{_TOWN}", re.IGNORECASE)
@@ -121,7 +129,7 @@ def find_forms(text: str) -> Iterator[Found]:
         yield Found(*match.span("value"), "account")
     yield from _found("key", _RANDOM, text, _is_random)
     for pattern in (_IP4, _IP6, _MAC):
-        yield from _found("IP", pattern, text, lambda found: found not in ("127.0.0.1", "0.0.0.0", "::", "::1"))
+        yield from _found("IP", pattern, text, lambda found: found not in _OWN_MACHINE)
     for form in _ADDRESSES:
         yield from _found("address", form, text)
     for match in _PHONE.finditer(text):
@@ -173,5 +181,4 @@ def _is_phone(text: str) -> bool:
     """Return whether digits are written like a phone number, and not like a date or an amount."""
     if text.startswith(("+", "(")):
         return True
-    parts = re.split(r"[ ().-]+", text)
-    return text[0] == "0" and len(_digits(text)) >= 9 or bool(re.fullmatch(r"\d{3}[ .-]\d{3}[ .-]\d{4}", text)) and len(parts) == 3
+    return (text[0] == "0" and len(_digits(text)) >= 9) or bool(re.fullmatch(r"\d{3}[ .-]\d{3}[ .-]\d{4}", text))

@@ -10,16 +10,16 @@ from typing import Final
 
 __all__ = ["make_name", "make_replacement"]
 
-_NAMES: Final = (
-    "Alda Arlo Beno Brisa Cato Celio Dario Delia Elin Emre Enzo Fenna Galo Greta Hale Hanno Ilse Imre Jonna Juno Kaito Kira Lando Leva Lio Malin"
-    " Marek Mirte Nael Nilo Nora Odile Orla Otis Palo Pia Quim Rafe Renske Rhea Runa Samir Selin Silvan Tarek Tilda Tove Ugo Umi Vera Vito Wanja"
-    " Yara Yule Zeno Zora"
-).split()
-_SURNAMES: Final = (
-    "Abend Arden Balder Bexley Calder Corvin Dalby Darrow Ekman Elster Farrow Fenwick Galvin Garrick Halden Harrow Iversen Jarvis Kessler Kestrel"
-    " Larkin Linden Marlow Merrick Norwell Orford Pascoe Penrose Quill Ravel Renner Sorrel Stroud Tarrant Thorne Ulmer Varga Vesely Wexford"
-    " Yarrow Zander"
-).split()
+_NAMES: Final = """
+    Alda Arlo Beno Brisa Cato Celio Dario Delia Elin Emre Enzo Fenna Galo Greta Hale Hanno Ilse Imre Jonna Juno Kaito Kira Lando
+    Leva Lio Malin Marek Mirte Nael Nilo Nora Odile Orla Otis Palo Pia Quim Rafe Renske Rhea Runa Samir Selin Silvan Tarek Tilda
+    Tove Ugo Umi Vera Vito Wanja Yara Yule Zeno Zora
+""".split()
+_SURNAMES: Final = """
+    Abend Arden Balder Bexley Calder Corvin Dalby Darrow Ekman Elster Farrow Fenwick Galvin Garrick Halden Harrow Iversen Jarvis
+    Kessler Kestrel Larkin Linden Marlow Merrick Norwell Orford Pascoe Penrose Quill Ravel Renner Sorrel Stroud Tarrant Thorne
+    Ulmer Varga Vesely Wexford Yarrow Zander
+""".split()
 _STREETS: Final = "Alder Birch Cedar Elder Fern Gorse Hawthorn Juniper Larch Maple Myrtle Rowan Spruce Sycamore Tamarisk Walnut".split()
 _SYLLABLES: Final = "ba bel da dor el fa fin ga gor ha ka kel la lo lin ma mir na nor or pa ra ri ro sa sel ta tor va vin za".split()
 
@@ -88,7 +88,11 @@ def _account(original: str, number: int) -> str:
 def _ip(original: str, number: int) -> str:
     """Return an address of the ranges for documentation."""
     if ":" in original:
-        return f"2001:db8::{number:x}" if original.count(":") != 5 or "::" in original else f"02:00:00:00:{number // 256 % 256:02x}:{number % 256:02x}"
+        return (
+            f"2001:db8::{number:x}"
+            if original.count(":") != 5 or "::" in original
+            else f"02:00:00:00:{number // 256 % 256:02x}:{number % 256:02x}"
+        )
     block = ("192.0.2", "198.51.100", "203.0.113")[(number - 1) // 254 % 3]
     return f"{block}.{(number - 1) % 254 + 1}"
 

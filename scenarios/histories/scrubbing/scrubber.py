@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from longspan.scenarios.histories.scrubbing.names import NAME_WORD, find_names, is_also_a_word
@@ -13,9 +13,11 @@ from longspan.scenarios.histories.scrubbing.replacements import make_name, make_
 
 __all__ = ["NO_GUARANTEE", "Scrubber"]
 
-NO_GUARANTEE: Final = "no guarantee: rules find what has a known form or context, and miss other personal data; read the result before you share it"
+NO_GUARANTEE: Final = (
+    "no guarantee: rules find what has a known form or context, and miss other personal data; read the result before you share it"
+)
 
-_WHOLE: Final = re.compile(r"[^\s,;\"'`()<>\[\]{}]{4,}(?<![.:!?])")
+_WHOLE: Final = re.compile(r"[^\s,;\"'`()<>\[\]{}]{4,}")
 """A word that may be a number or a key that was recognised elsewhere by its context."""
 _FAMILY: Final = re.compile(r"(?i:de la|de|van der|van den|van|von|der|den|da|di|del|dos|du|bin|ibn|al|el|ter|ten)")
 _ASKS: Final = re.compile(r"(?:^|[.!?]\s+|\n)$")
@@ -48,9 +50,11 @@ class Scrubber:
                     found.setdefault(word, word != speaker.split()[0])
                 else:
                     self._whole[word] = "name"
+        texts = list(texts)
+        lower = {word for text in texts for word in NAME_WORD.findall(text) if word.islower()}
         for text in texts:
             self._words.update(word.casefold() for word in NAME_WORD.findall(text))
-            for name in find_names(text):
+            for name in find_names(text, lower):
                 parts = [part for part in name.split(" ") if not _FAMILY.fullmatch(part)]
                 for at, part in enumerate(parts):
                     found.setdefault(part, at > 0)
@@ -77,9 +81,10 @@ class Scrubber:
         return "".join([*kept, text[at:]])
 
     def _find_learned(self, text: str) -> Iterator[Found]:
-        for match in _WHOLE.finditer(text):
-            if (kind := self._whole.get(match[0])) is not None:
-                yield Found(*match.span(), kind)
+        for match in _WHOLE.finditer(text) if self._whole else ():
+            word = match[0] if match[0] in self._whole else match[0].rstrip(".:!?")
+            if (kind := self._whole.get(word)) is not None:
+                yield Found(match.start(), match.start() + len(word), kind)
         for match in NAME_WORD.finditer(text):
             word, start, end = match[0], *match.span()
             for ending in ("'s", "’s"):
@@ -89,14 +94,20 @@ class Scrubber:
                 yield Found(start, end, "name")
             elif "-" in word or "'" in word or "’" in word:
                 for part in re.finditer(r"[^\W_]+", word):
-                    if len(part[0]) > 1 and part[0].casefold() in self._names and not self._is_a_word_here(part[0], text, start + part.start()):
+                    if (
+                        len(part[0]) > 1
+                        and part[0].casefold() in self._names
+                        and not self._is_a_word_here(part[0], text, start + part.start())
+                    ):
                         yield Found(start + part.start(), start + part.end(), "name")
 
     def _is_a_word_here(self, word: str, text: str, start: int) -> bool:
         """Return whether a name that is also a word is the word: in lower case, or as a verb at the beginning of a sentence."""
         if not is_also_a_word(word):
             return False
-        return word.islower() or (word.casefold() in ("will", "may", "can", "so", "do", "an", "in", "on", "he", "she", "see") and bool(_ASKS.search(text[:start])))
+        return word.islower() or (
+            word.casefold() in ("will", "may", "can", "so", "do", "an", "in", "on", "he", "she", "see") and bool(_ASKS.search(text[:start]))
+        )
 
     def _replace(self, kind: str, original: str) -> str:
         self.counts[kind] += 1
