@@ -44,10 +44,10 @@ def score_answers(
         raise InputError(f"--{first_problem(error)}") from None
     given = plan_given(chosen, answers, name, out)
     for note in given.matched.notes:
-        complain(f"longspan: {note}")
+        complain(f"note: {note}")
     with Progress([given.plan]) as progress:
         outcome = trio.run(lambda: play_given(given, listener=progress.take_event, pages=Report))
-    complain(f"longspan: not played: {answers} says what {name} answered")
+    complain(f"note: not played by longspan: the answers are those in {answers}")
     return print_outcomes([outcome], json_)
 
 

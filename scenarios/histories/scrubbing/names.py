@@ -153,7 +153,7 @@ def _common_words() -> frozenset[str]:
 def find_names(text: str, lower: Container[str] = ()) -> Iterator[str]:
     """Yield the names of people in a text, as they are written there, each with all its parts.
 
-    `lower`: words that the log also has in lower case. They are names only where the context leaves no doubt.
+    `lower`: words that the log mostly has in lower case. They are names only where the context leaves no doubt.
     """
     for number, pattern in enumerate(_STRONG):
         for match in pattern.finditer(text):

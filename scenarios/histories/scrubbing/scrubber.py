@@ -20,6 +20,8 @@ NO_GUARANTEE: Final = (
 _WHOLE: Final = re.compile(r"[^\s,;\"'`()<>\[\]{}]{4,}")
 """A word that may be a number or a key that was recognised elsewhere by its context."""
 _FAMILY: Final = re.compile(r"(?i:de la|de|van der|van den|van|von|der|den|da|di|del|dos|du|bin|ibn|al|el|ter|ten)")
+_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts without spaces between words, where a name may be a part of what looks like a word."""
 _ASKS: Final = re.compile(r"(?:^|[.!?]\s+|\n)$")
 
 
@@ -39,6 +41,7 @@ class Scrubber:
         self._words: set[str] = set()
         self._whole: dict[str, str] = {}
         self._made: dict[tuple[str, str], str] = {}
+        self._unspaced: re.Pattern[str] | None = None
         self._numbers: Counter[str] = Counter()
 
     def learn(self, texts: Iterable[str], speakers: Iterable[str] = ()) -> None:
@@ -51,7 +54,8 @@ class Scrubber:
                 else:
                     self._whole[word] = "name"
         texts = list(texts)
-        lower = {word for text in texts for word in NAME_WORD.findall(text) if word.islower()}
+        spelled = Counter(word for text in texts for word in NAME_WORD.findall(text))
+        lower = {word for word, count in spelled.items() if word.islower() and count > spelled[word.capitalize()]}
         for text in texts:
             self._words.update(word.casefold() for word in NAME_WORD.findall(text))
             for name in find_names(text, lower):
@@ -63,28 +67,36 @@ class Scrubber:
                     self._whole[original] = each.kind
         for name, family in found.items():
             self._learn_name(name, family=family)
+        if unspaced := sorted(filter(_UNSPACED.match, self._names), key=len, reverse=True):
+            self._unspaced = re.compile("|".join(map(re.escape, unspaced)))
 
     def _learn_name(self, name: str, *, family: bool) -> None:
         key = name.casefold()
         if key not in self._names:
-            taken = self._words | {made.casefold() for made in self._names.values()}
-            self._names[key] = make_name(len(self._names), taken, family=family)
+            made = self._names[key] = make_name(len(self._names), self._words, family=family)
+            self._words.add(made.casefold())
 
     def scrub(self, text: str) -> str:
         """Return a text with its personal data replaced."""
         kept: list[str] = []
         at = 0
-        for each in _without_overlaps([*find_forms(text), *self._find_learned(text)]):
+        for each in self.find(text):
             original = text[each.start : each.end]
             kept += [text[at : each.start], self._replace(each.kind, original)]
             at = each.end
         return "".join([*kept, text[at:]])
+
+    def find(self, text: str) -> list[Found]:
+        """Return the personal data in a text, in order and without overlaps."""
+        return _without_overlaps([*find_forms(text), *self._find_learned(text)])
 
     def _find_learned(self, text: str) -> Iterator[Found]:
         for match in _WHOLE.finditer(text) if self._whole else ():
             word = match[0] if match[0] in self._whole else match[0].rstrip(".:!?")
             if (kind := self._whole.get(word)) is not None:
                 yield Found(match.start(), match.start() + len(word), kind)
+        if self._unspaced is not None:
+            yield from (Found(*match.span(), "name") for match in self._unspaced.finditer(text))
         for match in NAME_WORD.finditer(text):
             word, start, end = match[0], *match.span()
             for ending in ("'s", "’s"):
