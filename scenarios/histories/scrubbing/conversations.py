@@ -28,7 +28,7 @@ def scrub_conversations(conversations: Sequence[Conversation]) -> tuple[list[Con
 def describe_scrubbing(scrubber: Scrubber, *, show: bool) -> Iterator[str]:
     """Yield how much was replaced, by kind, and each replacement with `show`."""
     different = [kind for kind, _ in scrubber.replaced]
-    kinds = sorted(set(different), key=lambda kind: -different.count(kind))
+    kinds = sorted(set(different), key=lambda kind: (-different.count(kind), kind))
     counts = [f"{different.count(kind):,} {_plural(kind) if different.count(kind) > 1 else _singular(kind)}" for kind in kinds]
     yield f"scrubbed {', '.join(counts) or 'nothing'}, in {sum(scrubber.counts.values()):,} places"
     if show:
