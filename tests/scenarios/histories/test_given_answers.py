@@ -69,6 +69,7 @@ def test_it_is_compared_gated_and_replayed_but_not_published(log: Path, tmp_path
     assert run_command(["compare", str(good), str(bad), str(own)]) == 0
     assert "mine (not played)" in capsys.readouterr().out
     assert run_command(["compare", str(bad), "--baseline", str(good), "--fail-if-worse"]) == 3, "one conversation cannot decide"
+    assert " ".join(capsys.readouterr().out.split()).count("not played by longspan") == 2
     assert run_command(["publish", str(good), "--out", str(tmp_path / "scores.json")]) == run_command(["resume", str(good)]) == 2
     edited = (good / "result.json").read_text().replace('"score": 1.0', '"score": 0.5')
     (good / "result.json").write_text(edited)
