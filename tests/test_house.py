@@ -198,7 +198,7 @@ EXECUTORS = {
     "Trivia": "running/planning",
     "Plan": "running/planning",
     "admit_manifest": "cli/runs api/playing running/sweeps/sweep",
-    "vouch_for": "suite/trust running/planning running/sweeps/processes running/sweeps/ray/node",
+    "vouch_for": "suite/trust running/given_answers running/planning running/sweeps/processes running/sweeps/ray/node",
     "allow": "suite/trust",
 }
 """The places where things named in strings are run, called or read, and where that is allowed. Each gets its string from the user's own

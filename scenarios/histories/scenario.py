@@ -125,7 +125,7 @@ class Histories(Scenario):
             length = self.tokens or self._delivery.tokens
             found = [made_up.write_history(f"{seed}/{number}", length) for number in range(1, tests + 1)]
         else:
-            found = list(load_histories(self.name, self.data, **self._reading))
+            found = list(self.load())
         able = [history for history in found if any(map(self._is_wanted, history.questions))]
         if not able:
             kinds = sorted({question.kind for history in found for question in history.questions})
@@ -137,6 +137,10 @@ class Histories(Scenario):
         names = _ids(history.id if self.data else f"made-up-{number}" for number, history in enumerate(able, 1))
         for id, history in zip(names, able, strict=True):
             yield id, self._pick(history, Random(f"{seed}/{history.id}/questions"))
+
+    def load(self) -> Sequence[History]:
+        """Return the histories in the data; none without data. Raises InputError."""
+        return () if self.data is None else load_histories(self.name, self.data, **self._reading)
 
     def _is_wanted(self, question: Question) -> bool:
         return self.kinds is None or question.kind in self.kinds

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.history import History, Session, Utterance
 
-__all__ = ["ToldTurn", "as_text", "between_people", "format_moment", "hash_history", "places_by_turn", "tell_turns"]
+__all__ = ["ROLES", "ToldTurn", "as_text", "between_people", "format_moment", "hash_history", "places_by_turn", "tell_turns"]
 
 ROLES: Final = frozenset({"user", "assistant", "system"})
 BEGINS: Final = "(The assistant speaks first.)"

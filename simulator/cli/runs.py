@@ -13,6 +13,7 @@ from longspan.simulator.base.terminal import complain, confirm_question, quote_c
 from longspan.simulator.cli import completion
 from longspan.simulator.cli.options import MaxTokens, OtelOption, TimeLimit
 from longspan.simulator.cli.run import FailedOption
+from longspan.simulator.cli.score_answers import score_answers
 
 if TYPE_CHECKING:
     from longspan.simulator.journal.run_folder import RunFolder
@@ -144,7 +145,8 @@ def _check_journals(run: Path, trust: bool, json_: bool) -> int:
     if json_:
         say_json([{"folder": str(run), "changed": changed} | result.model_dump(mode="json")])
     else:
-        verdict = "matches the journal" if folder.manifest.imported is None else "follows from earlier ones"
+        imported = folder.manifest.imported
+        verdict = "matches the journal" if imported is None or imported.only_answers else "follows from earlier ones"
         say(f"{run}: every event of {result.turns:,} turns {verdict}; {_describe(changed)}")
     return 1 if changed else 0
 
@@ -159,8 +161,11 @@ def _plan_for(run: Path, agent: str, out: Path | None, trust: bool) -> Plan:
     folder = open_run(run, trust, str(spec))
     with inspect_agent(spec):
         pass
-    plan = replan_run(folder.manifest.model_copy(update={"agent": str(spec)}), str(spec), out or folder.path.parent)
-    return replace(plan, manifest=plan.manifest.model_copy(update={"versions": package_versions(), "label": None, **identify_run(spec)}))
+    plan = replan_run(folder.manifest.with_agent(str(spec)), str(spec), out or folder.path.parent)
+    return replace(
+        plan,
+        manifest=plan.manifest.model_copy(update={"versions": package_versions(), "label": None, **identify_run(spec)}),
+    )
 
 
 def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:
@@ -178,7 +183,9 @@ def _plan_failed(run: Path, out: Path | None, trust: bool) -> Plan:
 
 
 def score(
-    run: RunArgument,
+    run: Annotated[
+        Path | None, typer.Argument(help="A run's folder.", metavar="[RUN]", show_default=False, autocompletion=completion.complete_runs)
+    ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -194,13 +201,30 @@ def score(
     ] = None,
     why: Annotated[str | None, typer.Option(help="With --correct: the reason, which the report shows.", metavar="TEXT")] = None,
     by: Annotated[str | None, typer.Option(help="With --correct: who corrects it.", metavar="NAME", show_default="the user's name")] = None,
+    answers: Annotated[Path | None, typer.Option(help="Score this file of answers or ranked ids instead of a run.", metavar="FILE")] = None,
+    questions: Annotated[
+        str | None,
+        typer.Option(help="With --answers: a log with questions, or a suite and its data as NAME=PATH.", metavar="PATH"),
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="With --answers: the log that --questions is about, as history=FILE.", metavar="NAME=PATH")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="With --answers: set a parameter of the scenario.", metavar="NAME=VALUE")
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="With --answers: the system that answered.", metavar="NAME", show_default="the file's name"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --answers: the folder to create for the run.", metavar="RUN")] = None,
     trust: TrustOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Only print JSON.")] = False,
 ) -> int:
-    """Grade a run again from its journal, and show what changed; or correct a test's score by hand.
+    """Grade a run again from its journal, and show what changed; correct a test's score by hand; or score answers given elsewhere.
 
     Earlier grades are kept in grades.jsonl. With --judge, a model grades what rules cannot; its earlier answers are reused. A correction
-    counts from then on, and the report shows both scores.
+    counts from then on, and the report shows both scores. --answers makes a run from answers or ranked ids of a system that longspan
+    did not play: it can be compared and gated like a run, and is marked as not played.
     """
     import trio
 
@@ -212,6 +236,16 @@ def score(
     from longspan.simulator.running.scoring import RunScorer
     from longspan.simulator.terminal.scores import print_scores
 
+    if answers is not None:
+        if run is not None or correct is not None or before_damage or why is not None or by is not None:
+            raise InputError("--answers makes a run: leave out the run's folder, --correct, --why, --by and --before-damage")
+        if questions is None or out is None:
+            raise InputError(f"--answers requires {'--questions' if questions is None else '--out'}")
+        return score_answers(answers, questions, data or [], set_ or [], agent, judge, out, json_)
+    if given := [name for name, value in (("--questions", questions), ("--data", data), ("--set", set_), ("--out", out)) if value]:
+        raise InputError(f"{given[0]} requires --answers")
+    if run is None:
+        raise InputError("name a run's folder, or answers from elsewhere with --answers")
     if correct is not None:
         if judge is not None or before_damage or json_:
             raise InputError("--correct only goes with --why, --by and --trust; leave out the other options")

@@ -34,7 +34,7 @@ from longspan.simulator.play.running_test import TestTask
 from longspan.simulator.play.setting import OPENING, Setting
 from longspan.simulator.play.twin import Replacements
 
-__all__ = ["Conversation"]
+__all__ = ["Conversation", "name_turns"]
 
 DISK: Final = trio.CapacityLimiter(4)
 """The limiter for threads that sync journals. It is separate, so that agents that block threads cannot delay syncing."""
@@ -66,7 +66,7 @@ class _Utterance:
         return self.tokens + (self.ready.tokens if self.ready else CHARGE)
 
 
-def _turn_name(conversation: str) -> str:
+def name_turns(conversation: str) -> str:
     """Return the prefix of a conversation's turn ids. It is a hash, because the id may be a test's name, which the agent must not see."""
     return hashlib.sha256(conversation.encode()).hexdigest()[:8]
 
@@ -111,7 +111,7 @@ class Conversation:
         fork: Fork | None = None,
     ) -> None:
         self._setting = setting
-        self._name = _turn_name(setting.id)
+        self._name = name_turns(setting.id)
         self._agent = agent
         self._journal = journal
         self._listener = listener
@@ -414,7 +414,7 @@ class Conversation:
         ready, number, start = utterance.ready, self.turns, self._positions.said
         name = self._name
         if self._fork is not None and number < self._fork.point.turn:
-            name = _turn_name(self._fork.point.conversation)
+            name = name_turns(self._fork.point.conversation)
         message = Message(utterance.text, self.now, f"{name}-{number}")
         sent = events.Message(
             turn=number,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -25,7 +26,17 @@ from longspan.simulator.suite.definitions import Definitions
 from longspan.simulator.suite.manifest import ImportSource, Manifest, PlannedTest, commit_definitions, package_versions
 from longspan.simulator.suite.suite import Suite, make_test
 
-__all__ = ["IMPORTERS", "ImportOptions", "ImportedConversation", "Importer", "import_run", "open_event"]
+__all__ = [
+    "IMPORTERS",
+    "ImportOptions",
+    "ImportedConversation",
+    "Importer",
+    "check_new",
+    "describe_source",
+    "import_run",
+    "new_run",
+    "open_event",
+]
 
 IMPORTERS: Final = "longspan.imports"
 """The entry-point group of importers. It maps a name to an `Importer`."""
@@ -101,10 +112,23 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: 
     written.
     """
     importer: Importer = load_plugin(IMPORTERS, "kind of file to import", kind)
-    if out.exists() or out.is_symlink():
-        raise InputError(f"{out}: already exists; name another folder with --out")
+    check_new(out)
     imported = importer(file, options)
     manifest = _manifest(kind, file, imported, options)
+    with new_run(out, manifest) as run:
+        _write(run, imported, pages)
+    return imported
+
+
+def check_new(out: Path) -> None:
+    """Raise InputError if a run's folder exists."""
+    if out.exists() or out.is_symlink():
+        raise InputError(f"{out}: already exists; name another folder with --out")
+
+
+@contextmanager
+def new_run(out: Path, manifest: Manifest) -> Iterator[RunFolder]:
+    """Yield a run in a temporary folder that is renamed to `out` when the context ends. Raises InputError if `out` cannot be written."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder as `out`, since a rename is atomic only within a file system.
@@ -113,13 +137,12 @@ def import_run(kind: str, file: Path, out: Path, options: ImportOptions, pages: 
         raise InputError(f"{out}: cannot create the run's folder: {error.strerror}; choose another with --out") from error
     try:
         run = RunFolder.create(partial, "run", manifest)
-        _write(run, imported, pages)
+        yield run
         run.path.replace(out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}; choose another with --out") from error
     finally:
         remove_folder(partial)
-    return imported
 
 
 def _write(run: RunFolder, imported: ImportedConversation, pages: Pages | None) -> None:
@@ -151,7 +174,7 @@ def _manifest(kind: str, file: Path, imported: ImportedConversation, options: Im
         tokenizer=imported.tokenizer,
         definitions=definitions.folder if definitions else None,
         definitions_sha256=definitions.sha256 if definitions else None,
-        imported=ImportSource(kind=kind, file=_text(resolve_path(file)), sha256=hash_file(file)),
+        imported=describe_source(kind, file),
         starts_at=begin.starts_at,
         pace_s=begin.pace_s,
         conversations={begin.conversation: [_plan_test(test.definition) for test in transcript.tests.values()]},
@@ -168,6 +191,6 @@ def _plan_test(event: events.Open) -> PlannedTest:
     return PlannedTest(id=event.test, scenario=event.scenario, skills=event.skills, chance=event.chance)
 
 
-def _text(path: Path) -> str:
-    """Return a path as a string, with invalid Unicode replaced."""
-    return str(path).encode("utf-8", "replace").decode()
+def describe_source(kind: str, file: Path) -> ImportSource:
+    """Return the source of an imported run. Invalid Unicode in the file's name is replaced."""
+    return ImportSource(kind=kind, file=str(resolve_path(file)).encode("utf-8", "replace").decode(), sha256=hash_file(file))

@@ -241,8 +241,9 @@ def _check_environment(manifest: Manifest) -> None:
 def replan_run(manifest: Manifest, agent: str, out: Path) -> Plan:
     """Plan a run again from its manifest, for `agent`.
 
-    Raises InputError for an imported run, a run of 0.2, and a run whose tests this version of longspan generates differently. Also raises
-    it for anything in the manifest that the user has not allowed (see `trust`).
+    Raises InputError for an imported run, except to replay one whose answers alone were imported. Raises it for a run of 0.2, and a run
+    whose tests this version of longspan generates differently. Also raises it for anything in the manifest that the user has not allowed
+    (see `trust`).
     """
     check_room()
     if manifest.format == 1:
@@ -251,7 +252,12 @@ def replan_run(manifest: Manifest, agent: str, out: Path) -> Plan:
             f"the run was made by longspan {made}, where messages depended on the agent's replies: it cannot be resumed, replayed "
             "or played again by this version; `longspan score`, `view`, `compare` and `export` read it"
         )
-    if manifest.imported is not None:
+    if manifest.imported is not None and manifest.imported.only_answers and agent == manifest.agent:
+        raise InputError(
+            f"the run's answers were given elsewhere ({manifest.imported.file}): score the file again, or play its questions with "
+            "`longspan replay --agent SPEC`"
+        )
+    if manifest.imported is not None and not manifest.imported.only_answers:
         raise InputError(
             f"the run was imported from {manifest.imported.file}: it cannot be resumed or played with another agent; "
             "`longspan run ltm --definitions DIR --agent SPEC` plays its tests"

@@ -227,12 +227,13 @@ async def stop_after(seconds: float, stop: Callable[[], None]) -> None:
 async def replay_run(run: RunFolder) -> Result:
     """Replay a run from its journals, without a model, and grade it. Writes nothing.
 
-    The events of an imported run are only checked for consistency, because the conductor did not schedule them.
+    The events of an imported conversation are only checked for consistency, because the conductor did not schedule them.
 
     Raises ReplayError if an event differs from the journal or costs were counted twice, and StoppedError if a journal ends before its
     conversation does.
     """
-    if run.manifest.imported is not None:
+    imported = run.manifest.imported
+    if imported is not None and not imported.only_answers:
         check_coherence(run)
         return grade_run(run)
     # No agent is called, so any kind will do, and the run's own need not be installed.

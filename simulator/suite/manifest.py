@@ -18,7 +18,7 @@ from longspan.simulator.suite.experiment import Experiment
 from longspan.simulator.suite.provenance import own_commit
 from longspan.simulator.suite.settings import Branch, RunSettings
 
-__all__ = ["ImportSource", "Manifest", "PlannedTest", "commit_definitions", "package_versions"]
+__all__ = ["ANSWERS", "ImportSource", "Manifest", "PlannedTest", "commit_definitions", "package_versions"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,80}$")]
 """The name of a conversation or a test. It may become the name of a folder."""
@@ -27,6 +27,10 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 MAX_AGENT: Final = 100
 """The most characters of the agent's spec in a run's name."""
+
+
+ANSWERS: Final = "answers"
+"""The kind of an import of answers that were given elsewhere."""
 
 
 class _Frozen(BaseModel):
@@ -60,6 +64,11 @@ class ImportSource(_Frozen):
     kind: str
     file: str
     sha256: Sha256
+
+    @property
+    def only_answers(self) -> bool:
+        """Whether only the answers were imported, and longspan scheduled the conversations, so that they can be replayed."""
+        return self.kind == ANSWERS
 
 
 @final
@@ -112,6 +121,11 @@ class Manifest(RunSettings):
     @property
     def folder(self) -> Path | None:
         return self._folder
+
+    def with_agent(self, spec: str) -> Manifest:
+        """Return the manifest for another agent, which plays the questions even if another system only answered them."""
+        imported = None if self.imported is not None and self.imported.only_answers else self.imported
+        return self.model_copy(update={"agent": spec, "imported": imported})
 
     def allow(self, names: Iterable[str]) -> None:
         """Allow anything with these names to be run, called or read. Only the gate (`trust`) calls this."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from longspan.scenarios.histories.formats.assembly import Conversation
 from longspan.scenarios.histories.formats.own import write_lines
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.scenarios.histories.formats.registry import list_formats
+from longspan.scenarios.histories.scrubbing.conversations import describe_scrubbing, scrub_conversations
+from longspan.scenarios.histories.scrubbing.scrubber import Scrubber
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import write_new_file
 
 __all__ = ["convert_log", "describe_formats"]
 
 
-def convert_log(log: Path, out: Path) -> Iterator[str]:
-    """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError."""
-    conversations = read_conversations(log)
+def convert_log(log: Path, out: Path, *, scrub: bool = False, show: bool = False) -> Iterator[str]:
+    """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError.
+
+    `scrub`: replace personal data. `show`: also yield each replacement.
+    """
+    conversations: Sequence[Conversation] = read_conversations(log)
     if not any(each.parts for each in conversations):
         raise InputError("; ".join([f"{log}: has no turns", *(remark for each in conversations for remark in each.remarks)])[:500])
+    scrubbed: Scrubber | None = None
+    if scrub:
+        conversations, scrubbed = scrub_conversations(conversations)
     with write_new_file(out, "name another file") as partial, partial.open("x", encoding="utf-8") as file:
         for each in conversations:
             lines = write_lines(each.id, each.parts, each.questions, each.remarks)
@@ -29,6 +38,8 @@ def convert_log(log: Path, out: Path) -> Iterator[str]:
         counts = ((len(each.parts), "session"), (turns, "turn"), (len(each.questions), "question"))
         yield f"{each.id}: {', '.join(f'{count:,} {what}' + 's' * (count != 1) for count, what in counts)}"
         yield from each.remarks
+    if scrubbed is not None:
+        yield from describe_scrubbing(scrubbed, show=show)
 
 
 def describe_formats() -> list[tuple[str, str, str]]:

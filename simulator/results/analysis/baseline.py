@@ -144,9 +144,15 @@ def measure_fall(new: Sequence[GradedRun], old: Sequence[GradedRun], margin: flo
             *describe_pooling(new),
             *describe_pooling(old),
             *describe_repeats([*new, *old]),
+            *(f"{run.folder.path}: not played by longspan, its answers were given elsewhere" for run in [*new, *old] if _is_claim(run)),
             *(f"left out: {run.why}" for run in left_out),
         ],
     )
+
+
+def _is_claim(run: GradedRun) -> bool:
+    imported = run.manifest.imported
+    return imported is not None and imported.only_answers
 
 
 def _common_k(runs: Sequence[GradedRun]) -> int | None:

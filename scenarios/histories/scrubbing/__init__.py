@@ -1,0 +1,1 @@
+"""Replace personal data in logs by made-up data of the same kind. Everything happens in this process."""

@@ -1,0 +1,126 @@
+"""Personal data are replaced in a log, always alike, and how many of them is measured on labelled messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longspan.scenarios.histories.formats.reading import read_log
+from longspan.scenarios.histories.scrubbing.scrubber import NO_GUARANTEE, Scrubber
+from longspan.simulator.cli import run_command
+
+MESSAGES = Path(__file__).with_name("personal_messages.txt")
+LABEL = re.compile(r"<(name|address|phone|card|account|email|url|ip|key)>(.*?)</\1>")
+
+LOG = [
+    {"role": "user", "content": "Hi, I'm Priya. My sister Anneke de Vries moved to 221B Baker Street, London NW1 6XE."},
+    {"role": "assistant", "content": "Shall I remind you to visit Anneke, Priya?"},
+    {"role": "user", "content": "ANNEKE's phone: +44 20 7946 0958, mail anneke@vries.example.nl, card 4539 1488 0343 6467."},
+    {"role": "user", "content": "export TOKEN=ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8 and IBAN DE89 3704 0044 0532 0130 00, priya"},
+    {"question": "Who is Priya's sister?", "answer": "Anneke de Vries", "evidence": ["My sister Anneke de Vries"]},
+]
+ORIGINALS = ("priya", "anneke", "vries", "baker", "7946", "4539", "ghp_a1b2", "3704")
+
+
+def scrubbed(text: str) -> tuple[str, Scrubber]:
+    scrubber = Scrubber()
+    scrubber.learn([text])
+    return scrubber.scrub(text), scrubber
+
+
+def test_the_questions_of_a_scrubbed_log_still_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (log := tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in LOG), "utf-8")
+    out = tmp_path / "out.jsonl"
+    assert run_command(["convert", str(log), str(out), "--scrub", "--show"]) == 0
+    told = capsys.readouterr().out
+    assert "scrubbed " in told
+    assert "name: Anneke -> " in told
+    assert NO_GUARANTEE in told
+    text = out.read_text("utf-8")
+    assert [word for word in ORIGINALS if word in text.casefold()] == []
+    (history,) = read_log(out)
+    (question,) = history.questions
+    said = [turn.text for turn in history.turns]
+    sister = str(question.answer).split()[0]
+    assert sister in said[0]
+    assert sister in said[1]
+    assert sister.upper() in said[2], "capitals stay"
+    assert question.evidence == (history.turns[0].id,)
+    assert re.search(r"\bDE\d\d(?: \d{4}){4} \d\d\b", said[3])
+    assert run_command(["convert", str(log), str(tmp_path / "plain.jsonl"), "--show"]) == 2
+    assert "Priya" in log.read_text(), "the log stays as it was"
+
+
+def rates(lines: list[str]) -> tuple[float, float]:
+    """Return the share of the labelled data that is found as a whole, and the share of what is found that is labelled."""
+    labelled: list[bool] = []
+    right: list[bool] = []
+    for line in lines:
+        spans: list[tuple[int, int]] = []
+        for match in LABEL.finditer(line):
+            tags = sum(len(earlier[0]) - len(earlier[2]) for earlier in LABEL.finditer(line, 0, match.start()))
+            start = match.start() - tags
+            spans.append((start, start + len(match[2])))
+        text = LABEL.sub(lambda match: match[2], line)
+        scrubber = Scrubber()
+        scrubber.learn([text])
+        found = scrubber.find(text)
+        covered = {place for each in found for place in range(each.start, each.end)}
+        for start, end in spans:
+            words = [match for match in re.finditer(r"\w+", text[start:end]) if match[0] not in ("de", "van")]
+            labelled.append(all(covered.issuperset(range(start + word.start(), start + word.end())) for word in words))
+        right += [any(each.start < end and each.end > start for start, end in spans) for each in found]
+    return sum(labelled) / len(labelled), sum(right) / len(right)
+
+
+def test_most_labelled_data_are_replaced_and_little_else() -> None:
+    """The recogniser was written with the messages at odd places. The others were only used to measure it."""
+    lines = MESSAGES.read_text("utf-8").splitlines()
+    recall, precision = rates(lines[::2])
+    assert (recall, precision) >= (0.95, 0.95)
+    recall, precision = rates(lines[1::2])
+    assert recall >= 0.85
+    assert precision >= 0.9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I met Will at the station. Will you be there in May?",
+        "The meeting on 2024-03-01 at 14:30 costs 1,234,567.89 dollars, see version 2.14.3 and chapters 12-14.",
+        "My favourite color is called Willow. Everyone said Google's Python docs on Monday were great.",
+        "See https://docs.example.com/guide/page-2?lang=en and src/app/main.py, line 120.",
+    ],
+)
+def test_what_is_not_personal_stays(text: str) -> None:
+    result, scrubber = scrubbed(text)
+    kinds = {kind for kind, _ in scrubber.replaced}
+    assert kinds <= {"name"}
+    assert all(word in result for word in ("Will you", "May") if word in text)
+    assert [
+        word
+        for word in ("Everyone", "Google", "Monday", "2024-03-01", "2.14.3", "https://docs", "main.py")
+        if word in text and word not in result
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "1 ", "a@", "my name is ", "Aa ", ":", "https://", "Aa Street 1, ", "password: ", "-----BEGIN PRIVATE KEY-----", "account 1 "],
+)
+def test_long_texts_take_no_longer_than_their_length(piece: str) -> None:
+    scrubbed(piece * (20_000 // len(piece)))  # the limit of every test is the check: a quadratic pattern takes minutes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200), st.sampled_from(["Priya", "王小明", "O'Connor", "Анна"]))
+def test_any_text_is_scrubbed_alike(text: str, name: str) -> None:
+    scrubber = Scrubber()
+    scrubber.learn([text, f"My name is {name}. 我叫{name}。Меня зовут {name}."])
+    assert scrubber.scrub(text) == scrubber.scrub(text)
+    assert name not in scrubber.scrub(f"{name}, {name}!")
