@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from math import gcd, log
 from random import Random
 from typing import Final, NamedTuple, final
@@ -126,22 +126,32 @@ class LogIndex:
         """Return the turns that share the most rare words with a text, in the order of the log."""
         return self._find_nearest(self.find_rare(text), lambda place: True)
 
+    def find_before(self, text: str, before: int, most: int) -> list[int]:
+        """Return the statements before a turn that share the most words with a text, in the order of the log."""
+        return self._find_nearest(
+            self._find_known(text), lambda place: place < before and not self.turns[place].text.rstrip().endswith("?"), most
+        )
+
     def find_later(self, question: str, answer: str, after: int) -> list[int]:
         """Return the turns after one that share the most words with a question, in the order of the log, without an assistant's.
 
         Words of the answer do not count, because a turn that changes a fact does not repeat it.
         """
-        words = {*_WORD.findall(plain(question))} - {*_WORD.findall(plain(answer))}
-        known = [word for word in words if word in self._places and len(self._places[word]) <= COMMON * len(self.turns)]
-        return self._find_nearest(sorted(known), lambda place: place > after and self.turns[place].speaker != "assistant")
+        words = self._find_known(question, {*_WORD.findall(plain(answer))})
+        return self._find_nearest(words, lambda place: place > after and self.turns[place].speaker != "assistant")
 
-    def _find_nearest(self, words: Iterable[str], fits: Callable[[int], bool]) -> list[int]:
+    def _find_known(self, text: str, without: Container[str] = ()) -> list[str]:
+        """Return the words of a text that some turns have, but not most of them."""
+        most = max(FEW, COMMON * len(self.turns))
+        return sorted(word for word in {*_WORD.findall(plain(text))} if word not in without and 0 < len(self._places.get(word, ())) <= most)
+
+    def _find_nearest(self, words: Iterable[str], fits: Callable[[int], bool], most: int = MOST_TURNS) -> list[int]:
         """Return the turns that fit and share the most words, in the order of the log. A word counts more the fewer turns have it."""
         weights: dict[int, float] = defaultdict(float)
         for word in words:
             for place in filter(fits, self._places[word]):
                 weights[place] += log(1 + len(self.turns) / len(self._places[word]))
-        return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:MOST_TURNS])
+        return sorted(sorted(weights, key=lambda place: (-weights[place], -place))[:most])
 
     def mentions(self, thing: str) -> bool:
         """Return whether a turn has all the words of a thing."""

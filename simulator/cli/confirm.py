@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from longspan.simulator.base.terminal import prompt_user, say
+
+if TYPE_CHECKING:
+    from longspan.simulator.contract.question_files import Review
 
 __all__ = ["confirm"]
 
@@ -26,14 +29,17 @@ def confirm(
     y keeps a question, e asks for another answer, n drops it with a reason, and q stops. FILE is saved after each key, and the command
     continues where it stopped. Dropped questions move to FILE.rejected.jsonl. Keys may come from a pipe, one a line.
     """
-    from longspan.simulator.cli.convert import CONVERTERS
-    from longspan.simulator.contract.plugins import load_plugin
+    from longspan.simulator.contract.question_files import open_review
 
-    review = load_plugin(CONVERTERS, "converter", "questions")(file, from_)
+    review = open_review(file, from_)
     try:
-        while lines := review.describe_next():
-            for line in lines:
-                say(line)
+        while (proposal := review.find_next()) is not None:
+            say()
+            say(f"{proposal.number} of {proposal.total}  {proposal.kind}")
+            for turn in proposal.evidence:
+                say(f"  {turn}")
+            say(f"Q: {proposal.question}")
+            say(f"A: {proposal.answer}")
             _take_decision(review)
     except EOFError:
         say()
@@ -41,7 +47,7 @@ def confirm(
     return 0
 
 
-def _take_decision(review: Any) -> None:
+def _take_decision(review: Review) -> None:
     """Apply one key. Raises EOFError to stop."""
     key = _read_key(KEYS)
     if key == "y":

@@ -20,6 +20,13 @@ def view(
     port: Annotated[
         int, typer.Option(help="The port to listen on; 0 picks a free one.", parser=integer_parser(0, 65535), metavar="N")
     ] = 8642,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="A file of questions to review, and to add turns of recorded logs to.", metavar="FILE"),
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="With --questions: the log. Default: the one that they were written about.", metavar="LOG")
+    ] = None,
 ) -> None:
     """Show runs in the browser.
 
@@ -30,6 +37,8 @@ def view(
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.own_installation import install_extra
 
+    if from_ is not None and questions is None:
+        raise InputError("--from is for a file of questions: name it with --questions")
     try:
         from longspan.simulator.pages.view import serve_runs
     except ModuleNotFoundError as error:
@@ -40,7 +49,7 @@ def view(
     async def until_stopped() -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as stopped:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(lambda: serve_runs(folder, host, port, ready=say))
+                nursery.start_soon(lambda: serve_runs(folder, host, port, ready=say, questions=questions, log=from_))
                 async for _ in stopped:
                     break
                 nursery.cancel_scope.cancel()

@@ -10,6 +10,8 @@ from longspan.simulator.base.errors import InputError, StoppedError
 from longspan.simulator.contract.agent import Agent, can_observe, close_agent, has_snapshots, start_agent
 from longspan.simulator.contract.graded_record import Grade
 from longspan.simulator.contract.messages import Reply
+from longspan.simulator.contract.plugins import installed_scenarios, load_plugin
+from longspan.simulator.contract.question_files import FAILURES, Failure, FailureFinder
 from longspan.simulator.journal import events
 from longspan.simulator.journal.forks import fork_of
 from longspan.simulator.journal.run_folder import RunFolder
@@ -25,17 +27,21 @@ from longspan.simulator.subject.snapshots import Snapshots
 from longspan.simulator.suite.agent_spec import AgentSpec, make_agent, pin_defaults
 from longspan.simulator.suite.trust import require_trust
 
-__all__ = ["Again", "Past", "TurnAsker", "grades_of", "past_of"]
+__all__ = ["Again", "Past", "TurnAsker", "find_failure", "grades_of", "past_of"]
 
 
 @final
 class Past(NamedTuple):
-    """A turn of a conversation and the turns before it. `expected` is the ideal reply to a question of a scripted test."""
+    """A turn of a conversation and the turns before it.
+
+    `expected` is the ideal reply to a question of a scripted test, and `test` the opening event of the turn's test, if it has one.
+    """
 
     conversation: str
     before: list[PlayedTurn]
     turn: PlayedTurn
     expected: str | None
+    test: events.Open | None
 
 
 @final
@@ -72,7 +78,24 @@ def past_of(run: RunFolder, number: int, conversation: str | None = None) -> Pas
     played = transcripts[id].tests.get(turn.message.test or "") if id in transcripts else None
     own = [each.message for each in turns.values() if each.message.test == turn.message.test]
     ideals = played.definition.ideal_replies(own) if played is not None else {}
-    return Past(id, before, turn, ideals.get(number))
+    return Past(id, before, turn, ideals.get(number), None if played is None else played.definition)
+
+
+def find_failure(run: RunFolder, past: Past) -> Failure:
+    """Return a turn of a recorded history as a failure that can become a question.
+
+    Raises InputError if the turn is not recorded, if its scenario makes no questions of turns, and for a log that the user has not allowed
+    (see `trust`).
+    """
+    test, reply = past.test, past.turn.reply
+    if test is None or reply is None or reply.asked:
+        raise InputError(f"{run.path}: turn {past.turn.number} is not from a recorded history: only turns of a user's log become questions")
+    require_trust(run.manifest, "scenarios", "sources")
+    find: FailureFinder = load_plugin(FAILURES, "scenario whose turns become questions", test.scenario)
+    scenario = installed_scenarios(run.manifest.suite.scenarios).get(test.scenario)
+    if scenario is None:
+        raise InputError(f"{run.path}: its scenario {test.scenario!r:.60} cannot be read; its log may be gone")
+    return find(scenario, test.facts or {}, past.turn.number, past.turn.message.text)
 
 
 def grades_of(run: RunFolder, past: Past, reply: str) -> tuple[Grade, Grade] | None:
@@ -158,7 +181,9 @@ class TurnAsker:
     def _describe_needs(self, agent: Agent) -> tuple[str, bool]:
         number = self._past.turn.message.turn
         saved = self._snapshots.newest(number) if self._snapshots is not None and has_snapshots(agent) else 0
-        since = f"the {number - saved} turns since its snapshot" if saved else f"the {number} turns before"
+        count = number - saved
+        turns = "turn" if count == 1 else f"{count} turns"
+        since = f"the {turns} {'since its snapshot' if saved else 'before'}"
         if can_observe(agent) or saved == number:
             return f"{self.spec} observes {since}", False
         return f"{self.spec} has no observe: {since} are sent to it again", True

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 import trio
@@ -52,14 +50,7 @@ def unjudged(made: Path) -> None:
 
 def post(server: Server, form: dict[str, str] | bytes, path: str = PATH, **headers: str | None) -> tuple[int, str]:
     """The status, and the location or the text of the response."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    given = {"Origin": server.home.rstrip("/"), "Content-Type": "application/x-www-form-urlencoded", "Cookie": server.cookie} | headers
-    body = form if isinstance(form, bytes) else urlencode(form).encode()
-    connection.request("POST", path, body, {name: value for name, value in given.items() if value is not None})
-    response = connection.getresponse()
-    text = response.getheader("location") or response.read().decode()
-    connection.close()
-    return response.status, text
+    return server.post(path, form, **headers)
 
 
 def judged(made: Path) -> list[tuple[str, str, int | None]]:

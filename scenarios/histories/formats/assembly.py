@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise, takewhile
+from types import MappingProxyType
 from typing import Final, NamedTuple, final
 
 from longspan.scenarios.histories.data_files import blame_value
@@ -53,10 +54,14 @@ class Part(NamedTuple):
 
 @final
 class Asked(NamedTuple):
-    """A question with its place in the file. Its id is empty if the file gives none."""
+    """A question with its place in the file. Its id is empty if the file gives none.
+
+    `before`: the turn before which it is asked, by its id or a quotation, or empty if it is asked at the end.
+    """
 
     place: str
     question: Question
+    before: str = ""
 
 
 @final
@@ -70,15 +75,39 @@ class _Group:
 
 @final
 class Conversation(NamedTuple):
-    """A conversation whose sessions, turns and questions have ids. Turns include tool calls and results."""
+    """A conversation whose sessions, turns and questions have ids. Turns include tool calls and results.
+
+    `befores`: by the id of a question, the turn before which it is asked. All other questions are asked at the end.
+    """
 
     id: str
     parts: tuple[Part, ...]
     questions: tuple[Question, ...]
     remarks: tuple[str, ...]
+    befores: Mapping[str, str] = MappingProxyType({})
 
-    def history(self, where: str, *, tools: bool = True) -> History:
-        """Return the history, with or without tool calls and results. Raises InputError if it has no turns or questions."""
+    def histories(self, where: str, *, tools: bool = True) -> Iterator[History]:
+        """Yield the history with its questions, and the history up to each turn that questions are asked before.
+
+        `tools`: include tool calls and results. Raises InputError if there are no turns or no questions.
+        """
+        for before in dict.fromkeys(self.befores.get(each.id, "") for each in self.questions) or [""]:
+            yield self._end_before(before)._history(where, tools=tools)
+
+    def _end_before(self, turn: str) -> Conversation:
+        """Return the conversation up to a turn, with the questions that are asked there. An empty id is the end."""
+        questions = tuple(each for each in self.questions if self.befores.get(each.id, "") == turn)
+        if not turn:
+            return self._replace(questions=questions)
+        parts: list[Part] = []
+        for part in self.parts:
+            turns = list(takewhile(lambda said: said.id != turn, part.turns))
+            parts += [part._replace(turns=turns)] if turns else []
+            if len(turns) < len(part.turns):
+                break
+        return self._replace(id=f"{self.id}@{turn}", parts=tuple(parts), questions=questions)
+
+    def _history(self, where: str, *, tools: bool) -> History:
         if not self.questions:
             example = '{"question": "...", "answer": "..."}'
             raise InputError(f"{where}: has no questions; name their file with --data questions=FILE, or add lines such as {example}")
@@ -186,7 +215,8 @@ class Log:
             self.skipped["repeated messages"] += changes["repeated"]
         if self.skipped:
             remarks.append("left out: " + ", ".join(f"{what} ({count:,})" for what, count in sorted(self.skipped.items())))
-        return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
+        questions, befores = self._ask(id, parts, file)
+        return Conversation(id, tuple(parts), questions, tuple(remarks), befores)
 
     def _wall(self, at: datetime | None) -> datetime | None:
         """Return a time as a clock on the wall shows it: without its zone, in whole seconds. It is UTC if there are several zones."""
@@ -194,16 +224,24 @@ class Log:
             at = at.astimezone(UTC)
         return None if at is None else at.replace(tzinfo=None, microsecond=0)
 
-    def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[Question, ...]:
+    def _ask(self, id: str, parts: Sequence[Part], file: str) -> tuple[tuple[Question, ...], Mapping[str, str]]:
+        """Return the questions with ids, and the turns before which some are asked. Raises InputError."""
         turns = {turn.id or "": turn.text for part in parts for turn in part.turns}
+        order = {turn: number for number, turn in enumerate(turns)}
         quotations = _Quotations(turns)
         ids = _assign_ids(file, [(each.place, each.question.id or None, str(number)) for number, each in enumerate(self.questions, 1)])
-        asked = []
+        asked, befores = [], {}
         for each, own in zip(self.questions, ids, strict=True):
             with blame_value(each.place):
-                evidence = [label if label in turns else quotations.find(label, id) for label in each.question.evidence]
+                evidence = [quotations.find(label, "evidence", id) for label in each.question.evidence]
+                if each.before:
+                    before = befores[own] = quotations.find(each.before, "before", id)
+                    if not order[before]:
+                        raise ValueError(f"before {each.before!r:.80} is the first turn: nothing was said before")
+                    if late := [label for label in evidence if order[label] >= order[before]]:
+                        raise ValueError(f"evidence {late[0]!r:.80} does not come before turn {before!r:.80}, where the question is asked")
             asked.append(replace(each.question, id=own, evidence=tuple(dict.fromkeys(evidence))))
-        return tuple(asked)
+        return tuple(asked), befores
 
 
 @final
@@ -217,15 +255,20 @@ class _Quotations:
     def _texts(self) -> Mapping[str, str]:
         return {id: _normalise(text) for id, text in self._turns.items()}
 
-    def find(self, quotation: str, conversation: str) -> str:
-        """Return the id of the only turn that contains a quotation. Raises ValueError."""
-        said = _normalise(quotation)
+    def find(self, label: str, key: str, conversation: str) -> str:
+        """Return the id of the turn that a label is the id of, or of the only turn that contains it as a quotation.
+
+        `key`: the question's key with the label. Raises ValueError.
+        """
+        if label in self._turns:
+            return label
+        said = _normalise(label)
         found = list(islice((id for id, text in self._texts.items() if said and said in text), MOST_NAMED))
         if len(found) == 1:
             return found[0]
         if found:
-            raise ValueError(f"evidence {quotation!r:.80} is said in several turns ({', '.join(found)}): name one of them")
-        raise ValueError(f"evidence {quotation!r:.80} is neither the id nor a part of a turn of conversation {conversation!r:.80}")
+            raise ValueError(f"{key} {label!r:.80} is said in several turns ({', '.join(found)}): name one of them")
+        raise ValueError(f"{key} {label!r:.80} is neither the id nor a part of a turn of conversation {conversation!r:.80}")
 
 
 def _normalise(text: str) -> str:

@@ -11,13 +11,16 @@ from longspan.scenarios.histories.formats.questions import read_named
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import write_text
+from longspan.simulator.contract.question_files import Proposal
 
-__all__ = ["LOG_NOTE", "REJECTED", "ProposalReview"]
+__all__ = ["LOG_NOTE", "REJECTED", "ProposalReview", "dump_question"]
 
 SHOWN: Final = 500
 """Maximum length of a turn on the screen, in characters."""
 REJECTED: Final = ".rejected.jsonl"
 """What follows a file's name in the name of the file of rejected and dropped questions."""
+NEVER: Final = "(never stated)"
+"""The shown answer of a question without one."""
 LOG_NOTE: Final = ".answers/log.txt"
 """What follows a file's name in the name of the file that names the log."""
 
@@ -52,21 +55,18 @@ class ProposalReview:
         kept = sum(question.confirmed for question in self._questions)
         return f"{kept} confirmed, {len(self._questions) - kept} left, {self._dropped} dropped this time"
 
-    def describe_next(self) -> list[str]:
-        """Return the lines that show the next question that nobody has confirmed, or an empty list."""
+    def find_next(self) -> Proposal | None:
+        """Return the next question that nobody has confirmed, or None."""
         while self._at < len(self._questions) and self._questions[self._at].confirmed:
             self._at += 1
         if self._at == len(self._questions):
-            return []
+            return None
         question = self._questions[self._at]
-        answer = question.answer if question.answerable else "(never stated)"
-        return [
-            "",
-            f"{self._at + 1} of {len(self._questions)}  {question.kind}",
-            *(f"  {self._turns.get((self._only or question.conversation, label), label)[:SHOWN]}" for label in question.evidence),
-            f"Q: {question.question}",
-            f"A: {answer or '; '.join(question.rubric)}",
-        ]
+        answer = question.answer if question.answerable else NEVER
+        evidence = [self._turns.get((self._only or question.conversation, label), label)[:SHOWN] for label in question.evidence]
+        return Proposal(
+            self._at + 1, len(self._questions), question.kind, evidence, question.question, answer or "; ".join(question.rubric)
+        )
 
     def keep(self, answer: str | None = None) -> None:
         """Confirm the question, with another answer if one is given."""
@@ -77,7 +77,7 @@ class ProposalReview:
     def drop(self, reason: str) -> None:
         """Move the question to the file of rejected ones."""
         # The rejected file first: an interruption in between leaves the question in both files rather than in none.
-        gone = _dump(self._questions[self._at]) | {"reason": f"dropped by a person: {reason}" if reason else "dropped by a person"}
+        gone = dump_question(self._questions[self._at]) | {"reason": f"dropped by a person: {reason}" if reason else "dropped by a person"}
         before = self._rejected.read_text("utf-8") if self._rejected.exists() else ""
         line = json.dumps(gone, ensure_ascii=False) + "\n"
         self._write(self._rejected, before if before.endswith(line) else before + line)
@@ -86,7 +86,7 @@ class ProposalReview:
         self._save()
 
     def _save(self) -> None:
-        self._write(self._file, "".join(f"{json.dumps(_dump(each), ensure_ascii=False)}\n" for each in self._questions))
+        self._write(self._file, "".join(f"{json.dumps(dump_question(each), ensure_ascii=False)}\n" for each in self._questions))
 
     def _write(self, path: Path, text: str) -> None:
         try:
@@ -95,6 +95,6 @@ class ProposalReview:
             raise InputError(f"{path}: cannot be written: {error.strerror}; the earlier keys are saved") from error
 
 
-def _dump(question: NamedQuestion) -> dict[str, Any]:
+def dump_question(question: NamedQuestion) -> dict[str, Any]:
     """Return a question as an object of a questions' file."""
     return question.model_dump(mode="json", exclude_defaults=True)

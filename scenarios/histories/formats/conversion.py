@@ -31,8 +31,7 @@ def convert_log(log: Path, out: Path, *, scrub: bool = False, show: bool = False
         conversations, scrubbed = scrub_conversations(conversations)
     with write_new_file(out, "name another file") as partial, partial.open("x", encoding="utf-8") as file:
         for each in conversations:
-            lines = write_lines(each.id, each.parts, each.questions, each.remarks)
-            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in write_lines(each))
     for each in conversations:
         turns = sum(len(part.turns) for part in each.parts)
         counts = ((len(each.parts), "session"), (turns, "turn"), (len(each.questions), "question"))

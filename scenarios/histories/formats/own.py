@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from longspan.scenarios.histories.formats.assembly import Asked, Part, Turn
+from longspan.scenarios.histories.formats.assembly import Asked, Conversation, Part, Turn
 from longspan.scenarios.histories.history import Question
 
 __all__ = ["MAX_NAME", "NamedQuestion", "OwnRemarks", "OwnSession", "write_lines"]
@@ -76,7 +76,7 @@ class OwnRemarks(BaseModel):
 
 @final
 class NamedQuestion(_ConversationPart):
-    """A question, for a log in any format. `confirmed`: whether a person has reviewed it."""
+    """A question, for a log in any format. `before`: the turn before which it is asked. `confirmed`: whether a person has reviewed it."""
 
     question: str = Field(pattern=r"\S")
     answer: str | None = None
@@ -86,6 +86,7 @@ class NamedQuestion(_ConversationPart):
     options: list[str] = Field(default=[], max_length=26)
     rubric: list[str] = []
     answerable: bool = True
+    before: Annotated[str, Field(pattern=r"\S")] | None = None
     confirmed: bool = False
 
     @model_validator(mode="after")
@@ -109,24 +110,22 @@ class NamedQuestion(_ConversationPart):
             rubric=tuple(self.rubric),
             answerable=self.answerable,
         )
-        return Asked(where, question)
+        return Asked(where, question, self.before or "")
 
 
-def write_lines(
-    conversation: str, parts: Sequence[Part], questions: Sequence[Question], remarks: Sequence[str]
-) -> Iterator[Mapping[str, Any]]:
-    """Yield a conversation's lines in the plain form. All parts, turns and questions must have ids."""
-    of = {} if conversation == "1" else {"conversation": conversation}
-    if remarks:
-        yield of | {"remarks": list(remarks)}
-    for part in parts:
+def write_lines(conversation: Conversation) -> Iterator[Mapping[str, Any]]:
+    """Yield a conversation's lines in the plain form."""
+    of = {} if conversation.id == "1" else {"conversation": conversation.id}
+    if conversation.remarks:
+        yield of | {"remarks": list(conversation.remarks)}
+    for part in conversation.parts:
         at = {} if part.at is None else {"at": part.at.isoformat()}
         turns = [
             {"speaker": turn.speaker, "text": turn.text, "id": turn.id} | ({} if turn.kind == "said" else {"tool": turn.kind})
             for turn in part.turns
         ]
         yield of | at | {"session": part.id, "turns": turns}
-    for question in questions:
+    for question in conversation.questions:
         given = {
             "at": question.at and question.at.isoformat(),
             "answer": question.answer,
@@ -135,6 +134,7 @@ def write_lines(
             "options": list(question.options),
             "rubric": list(question.rubric),
             "answerable": None if question.answerable else False,
+            "before": conversation.befores.get(question.id),
         }
         kept = {key: value for key, value in given.items() if value is False or value}
         yield of | {"question": question.text, "id": question.id} | kept

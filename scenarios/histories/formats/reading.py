@@ -45,11 +45,12 @@ DEEPEST_INNER: Final = 3
 def read_log(path: Path, *, tools: bool = True, questions: Path | None = None) -> Iterator[History]:
     """Yield the conversations of a log as histories, with or without tool calls and results. Raises InputError.
 
+    A conversation yields another history for each turn before which questions are asked.
     `questions`: a file with more questions. Conversations that have none are then left out.
     """
     found = read_conversations(path, questions)
     for each in [each for each in found if each.questions] if questions is not None else found:
-        yield each.history(f"{path}, conversation {each.id!r}", tools=tools)
+        yield from each.histories(f"{path}, conversation {each.id!r}", tools=tools)
 
 
 def read_conversations(path: Path, questions: Path | None = None) -> list[Conversation]:

@@ -67,6 +67,7 @@ def _scrub_conversation(conversation: Conversation, scrubber: Scrubber) -> Conve
             for question in conversation.questions
         ),
         remarks=tuple(map(scrub, conversation.remarks)),
+        befores={scrub(question): scrub(turn) for question, turn in conversation.befores.items()},
     )
 
 

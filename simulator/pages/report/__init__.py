@@ -89,12 +89,13 @@ def report_of(
     home: str | None = None,
     live: str | None = None,
     run_path: str = "",
+    question_page: str | None = None,
 ) -> Iterator[str]:
     """Yield the page in pieces. All files are read before the first piece.
 
-    `home` is the address of the list of runs, and `live` the address of the page that follows the run while it is played; each is None
-    without such a page. `run_path` is the run's folder for commands; a page opened from disk knows its own path. Raises JournalError if a
-    journal is damaged.
+    `home` is the address of the list of runs, `live` of the page that follows the run while it is played, and `question_page` of the page
+    that makes a question of a recorded turn; each is None without such a page. `run_path` is the run's folder for commands; a page opened
+    from disk knows its own path. Raises JournalError if a journal is damaged.
     """
     conversations = (reading or RunView.of(run)).conversations
     add_prompts(run, conversations)
@@ -113,6 +114,7 @@ def report_of(
         live=live,
         folder=run.path.resolve().name,
         run_path=run_path,
+        question_page=question_page,
         manifest=run.manifest,
         result=result,
         chance=result.chance,

@@ -15,24 +15,31 @@ from longspan.simulator.pages.view.connections import Connections
 from longspan.simulator.pages.view.following import LiveRuns
 from longspan.simulator.pages.view.guard import AccessGuard
 from longspan.simulator.pages.view.pages import Pages
+from longspan.simulator.pages.view.question_pages import QuestionPages
 from longspan.simulator.pages.view.run_list import RunList
 
 __all__ = ["serve_runs"]
 
 
-async def serve_runs(folder: Path, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+async def serve_runs(
+    folder: Path, host: str, port: int, *, ready: Callable[[str], None], questions: Path | None = None, log: Path | None = None
+) -> None:
     """Serve the runs in `folder` until cancelled. `ready` is called with the URL, including the token.
 
-    Raises InputError if `folder` does not exist or is itself a run, and if the server cannot listen on the address.
+    `questions`: the file of questions that pages review and add to, about `log` (see `open_review`). Raises InputError if its folder or
+    `folder` does not exist, if `folder` is itself a run, and if the server cannot listen on the address.
     """
     runs = RunList(folder)
+    if questions is not None and not questions.parent.is_dir():
+        raise InputError(f"--questions {questions}: there is no folder {questions.parent}; create it first")
     with _listen(host, port) as listener:
         address, port = listener.getsockname()[:2]
         local = ip_address(address).is_loopback
         token = token_urlsafe(32)
         names = {"localhost"} if local else {"localhost", host.lower(), socket.gethostname().lower()}
         async with trio.open_nursery() as nursery:
-            app = Pages(runs, LiveRuns(nursery)).app()
+            question_pages = None if questions is None else QuestionPages(runs, questions, log)
+            app = Pages(runs, LiveRuns(nursery), question_pages).app()
             guard = AccessGuard(app, names=frozenset(names), local=local, token=token)
             await nursery.start(Connections(guard, listener).serve)
             ready(f"http://{_url_host(address)}:{port}/?token={token}")

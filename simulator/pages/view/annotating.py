@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, Final, final
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import quote, urlencode
 
 import trio
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.contract.plugins import scenario_class
 from longspan.simulator.contract.sheets import Sheet
 from longspan.simulator.journal.run_folder import RunFolder
-from longspan.simulator.pages.view.page_rendering import render_page
+from longspan.simulator.pages.view.forms import FORM_HEADERS, read_form, render_form
 from longspan.simulator.pages.view.run_list import RunList
 from longspan.simulator.results.judging.annotation import (
     LEVELS,
@@ -34,16 +34,11 @@ from longspan.simulator.suite.trust import list_dangers
 
 __all__ = ["AnnotationPages", "can_be_judged"]
 
-MAX_FORM_BYTES: Final = 10_000
-
 READ_LIMITER: Final = trio.CapacityLimiter(2)
 """Limits the number of runs that are read concurrently."""
 
 MARK: Final = re.compile(r"^\s*(?:[-*+•–]|[0-9]{1,3}[.)])\s+")
 """The mark at the beginning of a bullet."""
-
-FORM_HEADERS: Final = {"Referrer-Policy": "same-origin"}
-"""With the stricter policy of other pages, browsers would not send the origin of a form either."""
 
 
 def can_be_judged(manifest: Manifest) -> bool:
@@ -73,23 +68,19 @@ class AnnotationPages:
         skip = request.query_params.get("skip", "0")
         load = partial(_values, run, by, int(skip) if skip.isascii() and skip.isdigit() and len(skip) < 7 else 0)
         values = await trio.to_thread.run_sync(load, limiter=READ_LIMITER)
-        response = render_page("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), error="", **values)
-        response.headers.update(FORM_HEADERS)
-        return response
+        return render_form("annotate.html.j2", name=run.path.name, by=by, levels=list(LEVELS), error="", **values)
 
     async def save(self, request: Request) -> Response:
         """Save the answer in a form, and show the next claim."""
         run = self._run(request)
-        form = await _form(request)
+        form = {name: values[-1] for name, values in (await read_form(request)).items()}
         try:
             annotation = await trio.to_thread.run_sync(partial(_save, run, form), limiter=READ_LIMITER)
         except InputError as error:
             values = await trio.to_thread.run_sync(partial(_again, run, form), limiter=READ_LIMITER)
             if values is None:
                 raise
-            response = render_page("annotate.html.j2", 422, name=run.path.name, levels=list(LEVELS), error=str(error), **values)
-            response.headers.update(FORM_HEADERS)
-            return response
+            return render_form("annotate.html.j2", 422, name=run.path.name, levels=list(LEVELS), error=str(error), **values)
         skip = {"skip": form["skip"]} if form.get("skip") else {}
         return RedirectResponse(
             f"/runs/{quote(run.path.name, safe='')}/annotate?{urlencode({'by': annotation.by} | skip)}", 303, FORM_HEADERS
@@ -138,19 +129,6 @@ def _again(run: RunFolder, form: Mapping[str, str]) -> Mapping[str, Any] | None:
     left = open_claims(known, annotations_by(run).get(by, {}))
     answers = {"by": by, "skip": form.get("skip", ""), "chosen": form.get("bullet", "")}
     return {"left": len(left)} | answers | _claim(sheet, test, claim)
-
-
-async def _form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises InputError if it is invalid or too large."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise InputError(f"the form has more than {MAX_FORM_BYTES:,} bytes")
-    try:
-        return {name: values[-1] for name, values in parse_qs(body.decode("utf-8"), max_num_fields=20).items()}
-    except ValueError as error:
-        raise InputError("the form is invalid") from error
 
 
 def _save(run: RunFolder, form: Mapping[str, str]) -> Annotation:

@@ -41,7 +41,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-FORM_PATHS: Final = re.compile(r"/runs/(?:[^/.][^/]*/)+annotate")
+FORM_PATHS: Final = re.compile(r"/questions|/runs/(?:[^/.][^/]*/)+(?:annotate|question)")
 """The only paths that accept forms."""
 
 HOST: Final = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::[0-9]*)?")

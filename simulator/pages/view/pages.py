@@ -34,6 +34,7 @@ from longspan.simulator.pages.view.comparison_pages import ComparisonPage, compa
 from longspan.simulator.pages.view.folder_list import FolderList
 from longspan.simulator.pages.view.following import LiveEvent, LiveRun, LiveRuns
 from longspan.simulator.pages.view.page_rendering import render_page
+from longspan.simulator.pages.view.question_pages import QuestionPages
 from longspan.simulator.pages.view.run_list import MissingError, RunList, filter_runs
 from longspan.simulator.results.analysis.changes import list_changed_options, list_chosen_scenarios
 from longspan.simulator.results.analysis.matrix import natural_sort_key
@@ -53,6 +54,7 @@ FILES: Final = {
     "timeline.js": (ASSETS / "timeline.js", "text/javascript"),
     "view.css": (VIEW_ASSETS / "view.css", "text/css"),
     "list.js": (VIEW_ASSETS / "list.js", "text/javascript"),
+    "keys.js": (VIEW_ASSETS / "keys.js", "text/javascript"),
     "copy.js": (VIEW_ASSETS / "copy.js", "text/javascript"),
     "beside.js": (VIEW_ASSETS / "beside.js", "text/javascript"),
     "live.js": (VIEW_ASSETS / "live.js", "text/javascript"),
@@ -85,8 +87,9 @@ COMPARISON_LIMITER: Final = trio.CapacityLimiter(1)
 class Pages:
     """The pages about the runs in a folder."""
 
-    def __init__(self, runs: RunList, live_runs: LiveRuns) -> None:
+    def __init__(self, runs: RunList, live_runs: LiveRuns, questions: QuestionPages | None = None) -> None:
         self._runs = runs
+        self._questions = questions
         self._folders = FolderList(runs)
         self._live_runs = live_runs
         self._annotation = AnnotationPages(runs)
@@ -109,6 +112,13 @@ class Pages:
             Route("/assets/{name}", self.file),
             Route("/favicon.ico", _no_content),
         ]
+        if self._questions is not None:
+            routes += [
+                Route("/questions", self._questions.review),
+                Route("/questions", self._questions.decide, methods=["POST"]),
+                Route("/runs/{name:path}/question", self._questions.failure),
+                Route("/runs/{name:path}/question", self._questions.save, methods=["POST"]),
+            ]
         return Starlette(routes=routes, exception_handlers={404: _not_found, MissingError: _not_found, LongspanError: _error})
 
     async def index(self, request: Request) -> Response:
@@ -144,6 +154,7 @@ class Pages:
             resume=self._resume,
             ago=_ago(),
             can_be_judged=can_be_judged,
+            questions=self._questions is not None,
         )
 
     def _resume(self, name: str) -> str:
@@ -160,6 +171,7 @@ class Pages:
         if self._reports.get(name, (None,))[0] != state:
             graded = self._runs.load_graded(name)
             links = {"home": _list_of(name), "live": live, "run_path": quote_command(self._runs.root / name)}
+            links["question_page"] = f"/runs/{quote(name)}/question" if self._questions is not None else None
             render = partial(_render_report, graded.folder, graded.result, links)
             self._reports[name] = state, await trio.to_thread.run_sync(render, limiter=REPORT_LIMITER)
             while len(self._reports) > KEPT_REPORTS:

@@ -105,6 +105,11 @@ const Turns = (() => {
     if (turn.repeated) facts.push("asked twice");
     if (turn.refused) facts.push("refused");
     line.append(make("time", {}, turn.sent), make("span", {}, facts.join(" · ")));
+    const { questionPage } = document.body.dataset;
+    if (questionPage && turn.told) {
+      const place = new URLSearchParams({ conversation: holder(conversation, turn.number), turn: turn.number });
+      line.append(make("a", { href: `${questionPage}?${place}` }, "make a question"));
+    }
     return line;
   }
 
