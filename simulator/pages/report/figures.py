@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil, log2
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.curve import CurveLayout, lay_out_alike
@@ -16,6 +18,7 @@ from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, assi
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
+from longspan.simulator.results.measures.trends import Line, TrendPanel, Trends, group_by_version, measure_trends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +44,7 @@ __all__ = [
     "render_figure",
 ]
 
-FigureName = Literal["bars", "spans", "distance", "reach", "cost"]
+FigureName = Literal["bars", "spans", "distance", "reach", "cost", "trend"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
 
 Format = Literal["svg", "png", "pdf"]
@@ -55,6 +58,9 @@ WIDE: Final = 10
 
 ACROSS: Final = 2
 """The maximum number of pictures of agents in a row."""
+
+NAMED: Final = 14
+"""The maximum number of versions that a trend names. With more, only every second or third is named."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata to omit, since they would make two files with the same figure differ."""
@@ -76,8 +82,10 @@ SETTINGS: Final[Any] = {
 def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
+    if not group_by_version(comparison.side.runs):
+        found["trend"] = "no agent has runs of several versions; give each version's runs a --label"
     if not comparison.side.answering:
-        return dict.fromkeys(FIGURES, "no test has a score")
+        return dict.fromkeys((name for name in FIGURES if name != "trend"), "no test has a score") | found
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
     if not comparison.said.curves:
@@ -287,12 +295,50 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     draw_legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, level_marks()[0]])
 
 
+def _trend(comparison: Comparison, figure: Figure) -> None:
+    """Draw figures by version, oldest first: a picture for each kind of figure, a line for each agent and span."""
+    trends = measure_trends(comparison.side)
+    called = short_names([agent for agent, _ in trends.lines])
+    several = len(called.names) > 1
+    names = {line: f"{called.names[line[0]]}{line[1].at}" if several else str(line[1]) for line in trends.lines}
+    looks = assign_styles(list(names.values()))
+    figure.set_size_inches(max(6.0, 1.1 * min(len(trends.versions), NAMED)), 0.4 + 2.8 * len(trends.panels))
+    every = figure.subplots(len(trends.panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, panel in zip(every, trends.panels, strict=True):
+        _trend_panel(axes, panel, trends, {line: looks[name] for line, name in names.items()})
+    last = len(trends.versions) - 1
+    named = range(last, -1, -(last // NAMED + 1))  # the newest version is always named
+    axes.set_xticks(named, ["\n".join(wrap(escape_invisible(trends.versions[place]), 13)) for place in named], fontsize=9)
+    axes.set_xlabel(wrap_label(called.describe_omissions() or "version") if several else wrap_label(*called.names), fontsize=9)
+    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), level_marks()[:1], above=True)
+
+
+def _trend_panel(axes: Axes, panel: TrendPanel, trends: Trends, looks: Mapping[Line, Style]) -> None:
+    axes.set_ylabel(panel.measured)
+    axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
+    for number, (line, points) in enumerate(panel.lines.items()):
+        offset = (number - (len(panel.lines) - 1) / 2) * 0.06
+        at = [trends.versions.index(name) + offset for name in points]
+        ends = [[point.value - point.low for point in points.values()], [point.high - point.value for point in points.values()]]
+        values = [point.value for point in points.values()]
+        axes.errorbar(at, values, yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **line_look(looks[line]))
+    if panel.shares:
+        axes.set_ylim(0, 1.04)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    else:
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(lambda value, _: format_tokens(value))
+    if chances := [point.chance for points in panel.lines.values() for point in points.values() if point.chance is not None]:
+        draw_level(axes, 0, 1, max(chances), (4, 2), axes.get_yaxis_transform())
+
+
 DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
     "bars": _bars,
     "spans": _spans,
     "distance": _distance,
     "reach": _reach,
     "cost": _cost,
+    "trend": _trend,
 }
 
 
@@ -402,10 +448,11 @@ def level_marks() -> list[Any]:
     ]
 
 
-def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
-    """Draw the legend below the figure, where it hides nothing even if names are long."""
+def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any], *, above: bool = False) -> None:
+    """Draw the legend below or `above` the figure, where it hides nothing even if names are long."""
     handles = [*agents, *others]
     longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())
     columns = min(len(handles), 4 if longest <= 14 else 3 if longest <= 22 else 2 if longest <= 44 else 1)
-    bottom = -0.17 if owner is not figure else 0.02
-    owner.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, bottom), ncols=columns, fontsize=9, handlelength=2.6)
+    end = 1.02 if above else -0.17 if owner is not figure else 0.02
+    place = f"{'lower' if above else 'upper'} center"
+    owner.legend(handles=handles, loc=place, bbox_to_anchor=(0.5, end), ncols=columns, fontsize=9, handlelength=2.6)
