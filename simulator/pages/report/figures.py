@@ -18,7 +18,7 @@ from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, assi
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
-from longspan.simulator.results.measures.trends import Line, TrendPanel, Trends, group_by_version, measure_trends
+from longspan.simulator.results.measures.trends import has_versions, measure_trends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ SETTINGS: Final[Any] = {
 def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
-    if not group_by_version(comparison.side.runs):
+    if not has_versions(run.manifest for run in comparison.side.runs):
         found["trend"] = "no agent has runs of several versions; give each version's runs a --label"
     if not comparison.side.answering:
         return dict.fromkeys((name for name in FIGURES if name != "trend"), "no test has a score") | found
@@ -225,15 +225,18 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 
 def _reach(comparison: Comparison, figure: Figure) -> None:
     """Draw the share that each agent recalls by distance, a picture for each agent and span on the same axis."""
-    layouts = lay_out_alike(comparison.said.curves)
+    layouts, called = lay_out_alike(comparison.said.curves), comparison.side.called
     across = min(ACROSS, len(layouts))
     down = ceil(len(layouts) / across)
     figure.set_size_inches(1 + 4.2 * across, 0.4 + 3.2 * down)
     figure.subplots_adjust(hspace=0.55, wspace=0.2)
     for number, layout in enumerate(layouts, 1):
         axes = figure.add_subplot(down, across, number)
-        axes.set_title(f"{wrap_label(layout.curve.agent)} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
+        axes.set_title(f"{wrap_label(called.names[layout.curve.agent])} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
         draw_curve(axes, layout)
+    omitted = "\n".join(wrap(called.describe_omissions(), 60 * across))
+    # In inches, because the labels of the axes are equally tall in a figure of any height.
+    figure.text(0.5, 0.11 - 0.6 / figure.get_figheight(), omitted, ha="center", va="top", fontsize=9)
 
 
 def draw_curve(axes: Axes, layout: CurveLayout, colours: tuple[str, str] = (INK, COLOURS[0])) -> None:
@@ -305,31 +308,22 @@ def _trend(comparison: Comparison, figure: Figure) -> None:
     figure.set_size_inches(max(6.0, 1.1 * min(len(trends.versions), NAMED)), 0.4 + 2.8 * len(trends.panels))
     every = figure.subplots(len(trends.panels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, panel in zip(every, trends.panels, strict=True):
-        _trend_panel(axes, panel, trends, {line: looks[name] for line, name in names.items()})
+        axes.set_ylabel("share of full marks" if panel.measured == "score" else escape_invisible(panel.measured))
+        axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
+        for number, (line, points) in enumerate(panel.lines.items()):
+            at = [trends.versions.index(name) + (number - (len(panel.lines) - 1) / 2) * 0.06 for name in points]
+            ends = [[value - low for value, low, _ in points.values()], [high - value for value, _, high in points.values()]]
+            look = line_look(looks[names[line]])
+            axes.errorbar(at, [value for value, _, _ in points.values()], yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **look)
+        axes.set_ylim(0, 1.04 if panel.shares else None)
+        axes.yaxis.set_major_formatter(lambda value, _, shares=panel.shares: f"{value:.0%}" if shares else format_tokens(value))
+        if panel.measured == comparison.measured:
+            draw_level(axes, 0, 1, max(cell.chance for cell in comparison.cells.values()), (4, 2), axes.get_yaxis_transform())
     last = len(trends.versions) - 1
     named = range(last, -1, -(last // NAMED + 1))  # the newest version is always named
     axes.set_xticks(named, ["\n".join(wrap(escape_invisible(trends.versions[place]), 13)) for place in named], fontsize=9)
     axes.set_xlabel(wrap_label(called.describe_omissions() or "version") if several else wrap_label(*called.names), fontsize=9)
-    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), level_marks()[:1], above=True)
-
-
-def _trend_panel(axes: Axes, panel: TrendPanel, trends: Trends, looks: Mapping[Line, Style]) -> None:
-    axes.set_ylabel(panel.measured)
-    axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
-    for number, (line, points) in enumerate(panel.lines.items()):
-        offset = (number - (len(panel.lines) - 1) / 2) * 0.06
-        at = [trends.versions.index(name) + offset for name in points]
-        ends = [[point.value - point.low for point in points.values()], [point.high - point.value for point in points.values()]]
-        values = [point.value for point in points.values()]
-        axes.errorbar(at, values, yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **line_look(looks[line]))
-    if panel.shares:
-        axes.set_ylim(0, 1.04)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(lambda value, _: format_tokens(value))
-    if chances := [point.chance for points in panel.lines.values() for point in points.values() if point.chance is not None]:
-        draw_level(axes, 0, 1, max(chances), (4, 2), axes.get_yaxis_transform())
+    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), level_marks()[: bool(comparison.side.answering)], above=True)
 
 
 DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {

@@ -1,12 +1,11 @@
-"""The progress of agents: their scores, recall and reach by version, oldest first."""
+"""The progress of agents: their recall, scores and reach by version, oldest first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from operator import itemgetter
 from typing import Final, NamedTuple, final
 
 from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions
@@ -14,102 +13,95 @@ from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures.cells import cells_of
 from longspan.simulator.results.measures.measure import SideBySide
 from longspan.simulator.results.measures.reach import pool_reach
+from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["Line", "TrendPanel", "Trends", "group_by_version", "measure_trends"]
-
-UNLABELLED: Final = "no label"
-"""The name of a version without a label and without a commit."""
+__all__ = ["TrendPanel", "Trends", "has_versions", "measure_trends"]
 
 UNDATED: Final = datetime.min.replace(tzinfo=UTC)
 
 Line = tuple[str, Column]
 """An agent without its label, in one column."""
 
-
-@final
-class TrendPoint(NamedTuple):
-    """A version's figure with the ends of its 95% interval. `chance` is the score of guessing, if there is one."""
-
-    value: float
-    low: float
-    high: float
-    chance: float | None = None
+Point = tuple[float, float, float]
+"""A figure, and the ends of its 95% interval."""
 
 
 @final
 class TrendPanel(NamedTuple):
-    """What is measured, by line and version. `shares`: figures are shares, not tokens."""
+    """Figures of one kind by line and version. `shares`: they are shares, not tokens."""
 
     measured: str
-    lines: Mapping[Line, Mapping[str, TrendPoint]]
-    shares: bool = True
+    shares: bool
+    lines: Mapping[Line, Mapping[str, Point]]
 
 
 @final
 class Trends(NamedTuple):
-    """The agents' versions, oldest first, the lines, and what is measured."""
+    """The versions, oldest first, and the figures of all agents that have several versions in a column."""
 
-    versions: list[str]
-    lines: list[Line]
-    panels: list[TrendPanel]
+    versions: Sequence[str]
+    lines: Sequence[Line]
+    panels: Sequence[TrendPanel]
 
 
-def group_by_version(runs: Sequence[GradedRun]) -> dict[Line, dict[str, list[GradedRun]]]:
-    """Group the runs of agents that have several versions in a column, in the order of their first runs.
-
-    A version is a run's label, or else the commit of its agent's code.
-    """
-    lines: dict[Line, dict[str, list[GradedRun]]] = {}
-    for run in sorted(runs, key=lambda run: run.manifest.created or UNDATED):
-        commit, dirty, _ = (run.manifest.agent_commit or "").partition("-dirty")
-        version = run.manifest.label or f"{commit[:7]}{dirty}" or UNLABELLED
-        bare = run.manifest.model_copy(update={"label": None})
-        lines.setdefault((bare.labelled, run.column), {}).setdefault(version, []).append(replace(run, manifest=bare))
-    return {line: versions for line, versions in lines.items() if len(versions) > 1}
+def has_versions(manifests: Iterable[Manifest]) -> bool:
+    """Return whether an agent has runs of several versions in a suite and a column."""
+    versions = {(manifest.suite.name, Column.of(manifest), *_name_version(manifest)) for manifest in manifests}
+    return len(versions) > len({key[:3] for key in versions})
 
 
 def measure_trends(side: SideBySide) -> Trends:
-    """Return the trend of memories' recall, of scores and of the reach, as far as they are known."""
-    lines = group_by_version(side.runs)
-    dated = [(run.manifest.created or UNDATED, name) for versions in lines.values() for name, runs in versions.items() for run in runs]
-
-    def panel(measured: str, find: Callable[[Sequence[GradedRun]], TrendPoint | None], *, shares: bool = True) -> TrendPanel:
-        found = {line: {name: point for name, runs in versions.items() if (point := find(runs))} for line, versions in lines.items()}
-        return TrendPanel(measured, {line: points for line, points in found.items() if points}, shares)
-
-    panels = [
-        *([panel(f"recall@{side.k}", partial(_find_recall, side.k))] if side.by_recall else []),
-        *([panel("score", _find_score)] if side.answering else []),
-        panel("reach", _find_reach, shares=False),
+    """Return the figures by version. Versions are in the order of their first runs."""
+    groups: dict[Line, dict[str, list[GradedRun]]] = {}
+    order: dict[str, None] = {}
+    for run in sorted(side.runs, key=lambda run: run.manifest.created or UNDATED):
+        agent, version = _name_version(run.manifest)
+        order[version] = None
+        # Without its label, so that a run with the label abc1234 is pooled with one of the commit abc1234.
+        bare = replace(run, manifest=run.manifest.model_copy(update={"label": None}))
+        groups.setdefault((agent, run.column), {}).setdefault(version, []).append(bare)
+    groups = {line: versions for line, versions in groups.items() if len(versions) > 1}
+    measured = "; ".join(dict.fromkeys(run.result.measured for run in side.runs))
+    kinds: list[tuple[str, bool, Callable[[Sequence[GradedRun]], Point | None]]] = [
+        *([(f"recall@{side.k}", True, partial(_find_recall, side.k))] if side.by_recall else []),
+        *([(measured, True, _find_score)] if side.answering else []),
+        ("reach in tokens", False, _find_reach),
     ]
-    versions = list(dict.fromkeys(name for _, name in sorted(dated, key=itemgetter(0))))
-    return Trends(versions, list(lines), [panel for panel in panels if panel.lines])
+    panels = []
+    for name, shares, find in kinds:
+        found = {line: {name: point for name, runs in versions.items() if (point := find(runs))} for line, versions in groups.items()}
+        panels.append(TrendPanel(name, shares, {line: points for line, points in found.items() if points}))
+    return Trends([each for each in order if any(each in found for found in groups.values())], list(groups), [p for p in panels if p.lines])
 
 
-def _find_score(runs: Sequence[GradedRun]) -> TrendPoint | None:
+def _name_version(manifest: Manifest) -> tuple[str, str]:
+    """Return the agent without its label, and its version: the label, or else the commit of its code."""
+    commit, dirty, _ = (manifest.agent_commit or "").partition("-dirty")
+    return manifest.model_copy(update={"label": None}).labelled, manifest.label or f"{commit[:7]}{dirty}" or "no label"
+
+
+def _find_score(runs: Sequence[GradedRun]) -> Point:
     """Return the score as a share of full marks. Tests without a score widen the interval."""
-    for cell in cells_of(runs).values():
-        low, high = cell.share
-        between = cell.interval
-        ends = (low, high) if between is None else (between.low / cell.maximum, between.high / cell.maximum)
-        return TrendPoint(low, min(low, ends[0]), max(low, ends[1]), cell.chance / cell.maximum)
-    return None
+    (cell,) = cells_of(runs).values()
+    low, high = cell.share
+    ends = (low, high) if cell.interval is None else (cell.interval.low / cell.maximum, cell.interval.high / cell.maximum)
+    return low, min(low, ends[0]), max(low, ends[1])
 
 
-def _find_recall(k: int, runs: Sequence[GradedRun]) -> TrendPoint | None:
+def _find_recall(k: int, runs: Sequence[GradedRun]) -> Point | None:
     found = EvidenceQuestions.of((run.manifest, run.result.tests) for run in runs).estimate_found(k)
     if found is None:
         return None
     ends = found.interval or found
-    return TrendPoint(found.low, min(found.low, ends.low), max(found.low, ends.high))
+    return found.low, min(found.low, ends.low), max(found.low, ends.high)
 
 
-def _find_reach(runs: Sequence[GradedRun]) -> TrendPoint | None:
-    """Return the reach in tokens: 0 if nothing is remembered, and the furthest distance if no limit was found."""
+def _find_reach(runs: Sequence[GradedRun]) -> Point | None:
+    """Return the reach in tokens: 0 if nothing is remembered, the furthest distance if no limit was found, and None if it is unknown."""
     for each in pool_reach(runs):
         tokens = each.reach and each.reach.tokens
         if tokens and tokens.value is not None:
-            return TrendPoint(tokens.value, tokens.low or 0, each.furthest if tokens.high is None else tokens.high)
+            return tokens.value, tokens.low or 0, each.furthest if tokens.high is None else tokens.high
         if each.tells and each.kind in ("nothing", "none"):
-            return TrendPoint(*(each.furthest if each.kind == "none" else 0,) * 3)
+            return (each.furthest if each.kind == "none" else 0,) * 3
     return None
