@@ -82,14 +82,14 @@ SETTINGS: Final[Any] = {
 def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
+    if not comparison.said.curves:
+        found["reach"] = "no run asks for facts at many distances, as the suite reach does"
     if not has_versions(run.manifest for run in comparison.side.runs):
         found["trend"] = "no agent has runs of several versions; give each version's runs a --label"
     if not comparison.side.answering:
-        return dict.fromkeys((name for name in FIGURES if name != "trend"), "no test has a score") | found
+        return dict.fromkeys((name for name in FIGURES if name not in ("reach", "trend")), "no test has a score") | found
     if not comparison.curves:
         found["distance"] = "too few questions have an evidence distance"
-    if not comparison.said.curves:
-        found["reach"] = "no run asks for facts at many distances, as the suite reach does"
     answering = comparison.side.answering
     if not any(cell.cost_usd for (agent, _), cell in comparison.cells.items() if agent in answering):
         found["cost"] = "no run has a known cost"
@@ -320,7 +320,8 @@ def _trend(comparison: Comparison, figure: Figure) -> None:
         if panel.measured == comparison.measured:
             draw_level(axes, 0, 1, max(cell.chance for cell in comparison.cells.values()), (4, 2), axes.get_yaxis_transform())
     last = len(trends.versions) - 1
-    named = range(last, -1, -(last // NAMED + 1))  # the newest version is always named
+    step = last // NAMED + 1
+    named = range(last % step, last + 1, step)  # the newest version is always named
     axes.set_xticks(named, ["\n".join(wrap(escape_invisible(trends.versions[place]), 13)) for place in named], fontsize=9)
     axes.set_xlabel(wrap_label(called.describe_omissions() or "version") if several else wrap_label(*called.names), fontsize=9)
     draw_legend(figure, every[0], agent_lines(list(names.values()), looks), level_marks()[: bool(comparison.side.answering)], above=True)

@@ -267,9 +267,7 @@ class Pages:
             grades=[grade_of(result.score, result.chance) for result in results],
             tests=[test.id for test in one.result.tests],
             choices=choices,
-            called=short_names(
-                [*dict.fromkeys([*(run.manifest.labelled for run in (one, other)), *(agent for _, agent in choices)])]
-            ).names,
+            called=short_names([*(run.manifest.labelled for run in (one, other)), *(agent for _, agent in choices)]).names,
         )
 
     async def file(self, request: Request) -> Response:
