@@ -208,13 +208,17 @@ def test_one_or_two_scenarios_can_be_drawn(scenarios: tuple[str, ...], tmp_path:
 # Versions.
 
 
+def passing(tests: float) -> Callable[[str, int], float]:
+    return lambda scenario, number: float(number <= tests)
+
+
 def test_a_trend_has_a_line_for_each_span_and_a_point_for_each_version_in_the_order_of_the_first_runs(tmp_path: Path) -> None:
     commit, start = "abc1234" + "0" * 33, datetime(2026, 1, 1, tzinfo=UTC)
     versions = [(3, "v2", None), (0, None, None), (4, "v2", None), (1, "abc1234", None), (2, None, commit), (5, None, f"{commit}-dirty")]
     for day, label, agent_commit in versions:
         for span in (2_000, 32_000):
             made: dict[str, Any] = {"label": label, "agent_commit": agent_commit, "created": start + timedelta(day)}
-            made_run(tmp_path, "gpt-4o", lambda scenario, number, day=day: float(number <= day / 2), span=span, seed=day, **made)
+            made_run(tmp_path, "gpt-4o", passing(day / 2), span=span, seed=day, **made)
     made_run(tmp_path, "notebook", graded(0), label="v1", created=start)
     comparison = load_comparison([tmp_path])
     assert "trend" not in missing_figures(comparison)
@@ -230,18 +234,19 @@ def test_a_trend_has_a_line_for_each_span_and_a_point_for_each_version_in_the_or
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["2k", "32k", "chance"]
     assert axes.get_xlabel() == "gpt-4o"
     check_layout(figure)
-    assert all(draw_figure(comparison, "trend", format) == draw_figure(comparison, "trend", format) for format in FORMATS)
+    assert draw_figure(comparison, "trend", "svg") == draw_figure(comparison, "trend", "svg")
 
 
 def test_a_trend_of_many_versions_names_the_newest(tmp_path: Path) -> None:
-    for number in range(31):
-        for agent in (LONG[1], LONG[2]):
-            label, created = f"{number} <b>$x_{{ and words up to", datetime(2026, 1, 1 + number, tzinfo=UTC)
-            recall = (lambda scenario, test, number=number: number / 40) if agent == LONG[1] else None
-            made_run(tmp_path, agent, lambda scenario, test: None, scenarios=("colours",), recall=recall, label=label, created=created)
+    for number in range(16):
+        made: dict[str, Any] = {"label": f"{number} <b>$x_{{ and words up to", "created": datetime(2026, 1, 1 + number, tzinfo=UTC)}
+        made_run(tmp_path, LONG[1], lambda *test: None, scenarios=("colours",), recall=lambda *test: 0.5, **made)
+        made_run(tmp_path, LONG[2], lambda *test: 0.5, scenarios=("colours",), **made)
     figure = drawn("trend", load_comparison([tmp_path]))
     names = [tick.get_text() for tick in figure.axes[-1].get_xticklabels()]
-    assert (len(names), names[-1].split()[0]) == (11, "30")
+    assert (len(names), names[-1].split()[0]) == (8, "15")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["recall@20", "share of full marks"]
+    assert [len(axes.containers) for axes in figure.axes] == [1, 1], "a memory that only searches has no score"
     assert figure.axes[-1].get_xlabel().startswith("Short names: ")
     check_layout(figure)
 

@@ -324,7 +324,8 @@ def _trend(comparison: Comparison, figure: Figure) -> None:
     named = range(last % step, last + 1, step)  # the newest version is always named
     axes.set_xticks(named, ["\n".join(wrap(escape_invisible(trends.versions[place]), 13)) for place in named], fontsize=9)
     axes.set_xlabel(wrap_label(called.describe_omissions() or "version") if several else wrap_label(*called.names), fontsize=9)
-    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), level_marks()[: bool(comparison.side.answering)], above=True)
+    chance = level_marks()[: any(panel.measured == comparison.measured for panel in trends.panels)]
+    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), chance, above=True)
 
 
 DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {

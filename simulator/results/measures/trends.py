@@ -63,15 +63,16 @@ def measure_trends(side: SideBySide) -> Trends:
     groups = {line: versions for line, versions in groups.items() if len(versions) > 1}
     measured = "; ".join(dict.fromkeys(run.result.measured for run in side.runs))
     kinds: list[tuple[str, bool, Callable[[Sequence[GradedRun]], Point | None]]] = [
-        *([(f"recall@{side.k}", True, partial(_find_recall, side.k))] if side.by_recall else []),
-        *([(measured, True, _find_score)] if side.answering else []),
+        (f"recall@{side.k}", True, partial(_find_recall, side.k)),
+        (measured, True, _find_score),
         ("reach in tokens", False, _find_reach),
     ]
     panels = []
     for name, shares, find in kinds:
         found = {line: {name: point for name, runs in versions.items() if (point := find(runs))} for line, versions in groups.items()}
         panels.append(TrendPanel(name, shares, {line: points for line, points in found.items() if points}))
-    return Trends([each for each in order if any(each in found for found in groups.values())], list(groups), [p for p in panels if p.lines])
+    versions = [each for each in order if any(each in found for found in groups.values())]
+    return Trends(versions, list(groups), [panel for panel in panels if panel.lines] or panels[1:2])
 
 
 def _name_version(manifest: Manifest) -> tuple[str, str]:
@@ -80,20 +81,26 @@ def _name_version(manifest: Manifest) -> tuple[str, str]:
     return manifest.model_copy(update={"label": None}).labelled, manifest.label or f"{commit[:7]}{dirty}" or "no label"
 
 
-def _find_score(runs: Sequence[GradedRun]) -> Point:
-    """Return the score as a share of full marks. Tests without a score widen the interval."""
+def _find_score(runs: Sequence[GradedRun]) -> Point | None:
+    """Return the score as a share of full marks, None for a memory that only searches. Tests without a score widen the interval."""
     (cell,) = cells_of(runs).values()
+    if not cell.statuses.get("scored") and _ask(runs).is_memory:
+        return None
     low, high = cell.share
     ends = (low, high) if cell.interval is None else (cell.interval.low / cell.maximum, cell.interval.high / cell.maximum)
     return low, min(low, ends[0]), max(low, ends[1])
 
 
 def _find_recall(k: int, runs: Sequence[GradedRun]) -> Point | None:
-    found = EvidenceQuestions.of((run.manifest, run.result.tests) for run in runs).estimate_found(k)
-    if found is None:
+    asked = _ask(runs)
+    if not asked.is_memory or (found := asked.estimate_found(k)) is None:
         return None
     ends = found.interval or found
     return found.low, min(found.low, ends.low), max(found.low, ends.high)
+
+
+def _ask(runs: Sequence[GradedRun]) -> EvidenceQuestions:
+    return EvidenceQuestions.of((run.manifest, run.result.tests) for run in runs)
 
 
 def _find_reach(runs: Sequence[GradedRun]) -> Point | None:
