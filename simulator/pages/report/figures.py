@@ -18,7 +18,7 @@ from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, assi
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
-from longspan.simulator.results.measures.trends import has_versions, measure_trends
+from longspan.simulator.results.measures.trends import REACH, has_versions, measure_trends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -300,31 +300,31 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
 
 def _trend(comparison: Comparison, figure: Figure) -> None:
     """Draw figures by version, oldest first: a picture for each kind of figure, a line for each agent and span."""
-    trends = measure_trends(comparison.side)
-    called = short_names([agent for agent, _ in trends.lines])
+    versions, panels = measure_trends(comparison.side)
+    places = list(dict.fromkeys(place for lines in panels.values() for place in lines))
+    called = short_names([agent for agent, _ in places])
     several = len(called.names) > 1
-    names = {line: f"{called.names[line[0]]}{line[1].at}" if several else str(line[1]) for line in trends.lines}
+    names = {(agent, column): f"{called.names[agent]}{column.at}" if several else str(column) for agent, column in places}
     looks = assign_styles(list(names.values()))
-    figure.set_size_inches(max(6.0, 1.1 * min(len(trends.versions), NAMED)), 0.4 + 2.8 * len(trends.panels))
-    every = figure.subplots(len(trends.panels), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, panel in zip(every, trends.panels, strict=True):
-        axes.set_ylabel("share of full marks" if panel.measured == "score" else escape_invisible(panel.measured))
+    figure.set_size_inches(max(6.0, 1.1 * min(len(versions), NAMED)), 0.4 + 2.8 * len(panels))
+    every = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (measured, lines) in zip(every, panels.items(), strict=True):
+        axes.set_ylabel("share of full marks" if measured == "score" else escape_invisible(measured))
         axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
-        for number, (line, points) in enumerate(panel.lines.items()):
-            at = [trends.versions.index(name) + (number - (len(panel.lines) - 1) / 2) * 0.06 for name in points]
+        for number, (place, points) in enumerate(lines.items()):
+            at = [versions.index(name) + (number - (len(lines) - 1) / 2) * 0.06 for name in points]
+            values = [value for value, _, _ in points.values()]
             ends = [[value - low for value, low, _ in points.values()], [high - value for value, _, high in points.values()]]
-            look = line_look(looks[names[line]])
-            axes.errorbar(at, [value for value, _, _ in points.values()], yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **look)
-        axes.set_ylim(0, 1.04 if panel.shares else None)
-        axes.yaxis.set_major_formatter(lambda value, _, shares=panel.shares: f"{value:.0%}" if shares else format_tokens(value))
-        if panel.measured == comparison.measured:
+            axes.errorbar(at, values, yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **line_look(looks[names[place]]))
+        axes.set_ylim(0, None if measured == REACH else 1.04)
+        axes.yaxis.set_major_formatter(lambda value, _, measured=measured: format_tokens(value) if measured == REACH else f"{value:.0%}")
+        if measured == comparison.measured:
             draw_level(axes, 0, 1, max(cell.chance for cell in comparison.cells.values()), (4, 2), axes.get_yaxis_transform())
-    last = len(trends.versions) - 1
-    step = last // NAMED + 1
-    named = range(last % step, last + 1, step)  # the newest version is always named
-    axes.set_xticks(named, ["\n".join(wrap(escape_invisible(trends.versions[place]), 13)) for place in named], fontsize=9)
-    axes.set_xlabel(wrap_label(called.describe_omissions() or "version") if several else wrap_label(*called.names), fontsize=9)
-    chance = level_marks()[: any(panel.measured == comparison.measured for panel in trends.panels)]
+    step = (len(versions) - 1) // NAMED + 1
+    named = range((len(versions) - 1) % step, len(versions), step)  # the newest version is always named
+    axes.set_xticks(named, ["\n".join(wrap(escape_invisible(versions[at]), 13)) for at in named], fontsize=9)
+    axes.set_xlabel(wrap_label(called.describe_omissions() or "version" if several else "".join(called.names)), fontsize=9)
+    chance = level_marks()[: comparison.measured in panels]
     draw_legend(figure, every[0], agent_lines(list(names.values()), looks), chance, above=True)
 
 

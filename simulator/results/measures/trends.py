@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, NamedTuple, final
+from typing import Final
 
+from longspan.simulator.results.analysis.matrix import natural_sort_key
 from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions
 from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures.cells import cells_of
@@ -15,33 +16,17 @@ from longspan.simulator.results.measures.measure import SideBySide
 from longspan.simulator.results.measures.reach import pool_reach
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["TrendPanel", "Trends", "has_versions", "measure_trends"]
+__all__ = ["REACH", "has_versions", "measure_trends"]
 
 UNDATED: Final = datetime.min.replace(tzinfo=UTC)
 
-Line = tuple[str, Column]
-"""An agent without its label, in one column."""
+REACH: Final = "reach in tokens"
 
 Point = tuple[float, float, float]
 """A figure, and the ends of its 95% interval."""
 
-
-@final
-class TrendPanel(NamedTuple):
-    """Figures of one kind by line and version. `shares`: they are shares, not tokens."""
-
-    measured: str
-    shares: bool
-    lines: Mapping[Line, Mapping[str, Point]]
-
-
-@final
-class Trends(NamedTuple):
-    """The versions, oldest first, and the figures of all agents that have several versions in a column."""
-
-    versions: Sequence[str]
-    lines: Sequence[Line]
-    panels: Sequence[TrendPanel]
+Lines = dict[tuple[str, Column], dict[str, Point]]
+"""The figures of agents, named without their labels, by column and version."""
 
 
 def has_versions(manifests: Iterable[Manifest]) -> bool:
@@ -50,11 +35,12 @@ def has_versions(manifests: Iterable[Manifest]) -> bool:
     return len(versions) > len({key[:3] for key in versions})
 
 
-def measure_trends(side: SideBySide) -> Trends:
-    """Return the figures by version. Versions are in the order of their first runs."""
-    groups: dict[Line, dict[str, list[GradedRun]]] = {}
+def measure_trends(side: SideBySide) -> tuple[list[str], dict[str, Lines]]:
+    """Return the versions, in the order of their first runs, and their figures of each kind."""
+    groups: dict[tuple[str, Column], dict[str, list[GradedRun]]] = {}
     order: dict[str, None] = {}
-    for run in sorted(side.runs, key=lambda run: run.manifest.created or UNDATED):
+    # Dates are in seconds, which short runs of several versions may share.
+    for run in sorted(side.runs, key=lambda run: (run.manifest.created or UNDATED, natural_sort_key(_name_version(run.manifest)[1]))):
         agent, version = _name_version(run.manifest)
         order[version] = None
         # Without its label, so that a run with the label abc1234 is pooled with one of the commit abc1234.
@@ -62,17 +48,12 @@ def measure_trends(side: SideBySide) -> Trends:
         groups.setdefault((agent, run.column), {}).setdefault(version, []).append(bare)
     groups = {line: versions for line, versions in groups.items() if len(versions) > 1}
     measured = "; ".join(dict.fromkeys(run.result.measured for run in side.runs))
-    kinds: list[tuple[str, bool, Callable[[Sequence[GradedRun]], Point | None]]] = [
-        (f"recall@{side.k}", True, partial(_find_recall, side.k)),
-        (measured, True, _find_score),
-        ("reach in tokens", False, _find_reach),
-    ]
-    panels = []
-    for name, shares, find in kinds:
-        found = {line: {name: point for name, runs in versions.items() if (point := find(runs))} for line, versions in groups.items()}
-        panels.append(TrendPanel(name, shares, {line: points for line, points in found.items() if points}))
+    panels: dict[str, Lines] = {}
+    for name, find in ((f"recall@{side.k}", partial(_find_recall, side.k)), (measured, _find_score), (REACH, _find_reach)):
+        found = {line: {at: point for at, runs in group.items() if (point := find(runs))} for line, group in groups.items()}
+        panels[name] = {line: points for line, points in found.items() if points}
     versions = [each for each in order if any(each in found for found in groups.values())]
-    return Trends(versions, list(groups), [panel for panel in panels if panel.lines] or panels[1:2])
+    return versions, {name: lines for name, lines in panels.items() if lines} or {measured: {}}
 
 
 def _name_version(manifest: Manifest) -> tuple[str, str]:
@@ -82,9 +63,9 @@ def _name_version(manifest: Manifest) -> tuple[str, str]:
 
 
 def _find_score(runs: Sequence[GradedRun]) -> Point | None:
-    """Return the score as a share of full marks, None for a memory that only searches. Tests without a score widen the interval."""
-    (cell,) = cells_of(runs).values()
-    if not cell.statuses.get("scored") and _ask(runs).is_memory:
+    """Return the score as a share of full marks, None if no test has a score. Tests without a score widen the interval."""
+    cell = next(iter(cells_of(runs).values()), None)
+    if cell is None or not cell.statuses.get("scored"):
         return None
     low, high = cell.share
     ends = (low, high) if cell.interval is None else (cell.interval.low / cell.maximum, cell.interval.high / cell.maximum)
@@ -92,15 +73,11 @@ def _find_score(runs: Sequence[GradedRun]) -> Point | None:
 
 
 def _find_recall(k: int, runs: Sequence[GradedRun]) -> Point | None:
-    asked = _ask(runs)
+    asked = EvidenceQuestions.of((run.manifest, run.result.tests) for run in runs)
     if not asked.is_memory or (found := asked.estimate_found(k)) is None:
         return None
     ends = found.interval or found
     return found.low, min(found.low, ends.low), max(found.low, ends.high)
-
-
-def _ask(runs: Sequence[GradedRun]) -> EvidenceQuestions:
-    return EvidenceQuestions.of((run.manifest, run.result.tests) for run in runs)
 
 
 def _find_reach(runs: Sequence[GradedRun]) -> Point | None:
