@@ -10,9 +10,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,8 +40,8 @@ from longspan.simulator.pages.report import Report
 from longspan.simulator.pages.report.card import draw_card
 from longspan.simulator.pages.report.comparison import as_html as comparison_page
 from longspan.simulator.pages.report.figures import draw_figure
-from longspan.simulator.results.graded_runs import load_runs
-from longspan.simulator.results.measures.comparing import load_comparison
+from longspan.simulator.results.graded_runs import GradedRun, load_runs
+from longspan.simulator.results.measures.comparing import compare_runs, load_comparison
 from longspan.simulator.running.planning import plan_run
 from longspan.simulator.running.runner import play_plans
 from longspan.simulator.suite.settings import RunSettings
@@ -131,12 +131,30 @@ def _taken(page: Page) -> bytes:
 
 def reach(studio: Studio) -> bytes:
     """Two agents of docs/start/reach.md: one keeps its last 20 messages, the other all."""
+    runs = _forgetful(studio, "reach", {"20": [0], "100000": [0]})
+    return draw_figure(compare_runs(runs), "reach", "svg")
+
+
+def trend(studio: Studio) -> bytes:
+    """The first of these agents, as if the number of messages that it keeps were changed from version to version."""
+    versions = {"6": "v1", "20": "v1.1", "60": "v1.2", "200": "v2"}
+    runs = [
+        replace(run, manifest=run.manifest.model_copy(update={"agent": spec, "label": versions[keeps]}))
+        for run in _forgetful(studio, "trend", dict.fromkeys(versions, range(4)))
+        for spec, _, keeps in [run.manifest.agent.partition("?keeps=")]
+    ]
+    return draw_figure(compare_runs(runs), "trend", "svg")
+
+
+def _forgetful(studio: Studio, name: str, played: Mapping[str, Iterable[int]]) -> list[GradedRun]:
+    """Play the agent of docs/start/reach.md. `played` has the seeds by the number of messages that it keeps."""
     (studio.folder / "forgetful.py").write_text(files()["forgetful.py"].content, "utf-8")
     settings = RunSettings(suite=load_suite("reach"), span=8_000, agent="silent")
     with chdir(studio.folder):
-        specs = [f"python:forgetful:Forgetful?keeps={keeps}" for keeps in (20, 100_000)]
-        trio.run(play_plans, [plan_run(settings.model_copy(update={"agent": spec}), studio.folder / "reach") for spec in specs])
-    return draw_figure(load_comparison([studio.folder / "reach"]), "reach", "svg")
+        specs = [({"agent": f"python:forgetful:Forgetful?keeps={keeps}"}, seed) for keeps, seeds in played.items() for seed in seeds]
+        plans = [plan_run(settings.model_copy(update=spec | {"seed": seed}), studio.folder / name) for spec, seed in specs]
+        trio.run(play_plans, plans)
+    return load_runs([studio.folder / name])[0]
 
 
 def card(studio: Studio) -> bytes:
@@ -237,6 +255,7 @@ def arena(studio: Studio) -> bytes:
 PICTURES: Final[dict[str, Callable[[Studio], bytes]]] = {
     "card.svg": card,
     "reach.svg": reach,
+    "trend.svg": trend,
     PICTURE.name: lambda studio: picture(measure(studio.folder)),
     results.PICTURE.name: lambda _: results.make_pages()[results.PICTURE],
     **{f"{made.__name__}.png": made for made in (report, memory, timeline, tests, compare, runs, live, side_by_side, annotate, arena)},

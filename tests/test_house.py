@@ -255,12 +255,14 @@ OWN_RENDERERS = {
     "pages/report/__init__": {"kinds", "memory_losses"},
     "pages/report/card": {"memory_losses"},
     "pages/report/comparison": {"memory_losses"},
+    "pages/report/figures": {"trends"},
     "pages/report/memory_pictures": {"memory_losses"},
     "pages/report/run_view": {"memory_losses"},
     "pages/report/side_by_side": {"memory_losses"},
     "pages/report/story": {"memory_losses"},
     "pages/report/timeline": {"memory_losses"},
     "pages/report/verdict": {"memory_losses"},
+    "pages/view/pages": {"trends"},  # whether the list links to one
     "running/runner": {"ingestion"},  # checks that nothing was billed twice
 }
 """Modules that draw what no document holds, and the measures whose types they know."""

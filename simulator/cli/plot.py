@@ -24,16 +24,19 @@ def plot(
     runs: RunsArgument,
     out: Annotated[Path, typer.Option(help="The .svg, .png or .pdf file to write; without --figure, a folder.", metavar="PATH")],
     figure: Annotated[
-        Literal["bars", "spans", "distance", "reach", "cost", "interference", "heatmap", "card"] | None,
-        typer.Option(help="bars, spans, distance, reach, cost, interference, heatmap, or card.", metavar="FIGURE", show_default="all"),
+        Literal["bars", "spans", "distance", "reach", "cost", "trend", "interference", "heatmap", "card"] | None,
+        typer.Option(
+            help="bars, spans, distance, reach, cost, trend, interference, heatmap, or card.", metavar="FIGURE", show_default="all"
+        ),
     ] = None,
     format: Annotated[Literal["svg", "png", "pdf"] | None, typer.Option(help="The format of all figures.", show_default="svg")] = None,
 ) -> int:
     """Draw figures of runs.
 
-    Draws scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, and heatmaps of scenarios
-    that have shaded tables. `card` draws the result of one run as a picture to share. `interference` draws scores by distance, by similar
-    facts and by updates, for runs that differ in parameters. The same runs give the same files, byte for byte.
+    Draws scores by span as bars or as lines with intervals, scores by evidence distance, scores against cost, figures of an agent by
+    version, and heatmaps of scenarios that have shaded tables. `card` draws the result of one run as a picture to share. `interference`
+    draws scores by distance, by similar facts and by updates, for runs that differ in parameters. The same runs give the same files, byte
+    for byte.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.file_io import write_new_file, write_new_folder

@@ -6,11 +6,14 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -71,8 +74,8 @@ def drawn(name: FigureName, comparison: Comparison) -> Figure:
     return figure
 
 
-OF_SCORES = [name for name in FIGURES if name != "reach"]
-"""The figures of any runs; the other one needs facts that are asked for at many distances (`tests/scenarios/reach`)."""
+OF_SCORES = [name for name in FIGURES if name not in ("reach", "trend")]
+"""The figures of any runs; the others need facts that are asked for at many distances (`tests/scenarios/reach`), and versions."""
 
 
 @pytest.mark.parametrize("name", OF_SCORES)
@@ -115,7 +118,10 @@ def test_matplotlibs_settings_do_not_change_a_figure(name: FigureName, few: Comp
 @pytest.mark.parametrize("name", OF_SCORES)
 @pytest.mark.parametrize("size", ["few", "many"])
 def test_labels_do_not_overlap_and_the_legend_is_outside(name: FigureName, size: str, request: pytest.FixtureRequest) -> None:
-    figure = drawn(name, request.getfixturevalue(size))
+    check_layout(drawn(name, request.getfixturevalue(size)))
+
+
+def check_layout(figure: Figure) -> None:
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     (legend,) = [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend() is not None)]
     box = legend.get_window_extent(renderer)
@@ -197,6 +203,52 @@ def test_one_or_two_scenarios_can_be_drawn(scenarios: tuple[str, ...], tmp_path:
     comparison = load_comparison([tmp_path])
     for name in FIGURES:
         assert name in missing_figures(comparison) or draw_figure(comparison, name, "png")
+
+
+# Versions.
+
+
+def passing(tests: float) -> Callable[[str, int], float]:
+    return lambda scenario, number: float(number <= tests)
+
+
+def test_a_trend_has_a_line_for_each_span_and_a_point_for_each_version_in_the_order_of_the_first_runs(tmp_path: Path) -> None:
+    commit, start = "abc1234" + "0" * 33, datetime(2026, 1, 1, tzinfo=UTC)
+    versions = [(3, "v2", None), (0, None, None), (4, "v2", None), (1, "abc1234", None), (2, None, commit), (5, None, f"{commit}-dirty")]
+    for day, label, agent_commit in versions:
+        for span in (2_000, 32_000):
+            made: dict[str, Any] = {"label": label, "agent_commit": agent_commit, "created": start + timedelta(day)}
+            made_run(tmp_path, "gpt-4o", passing(day / 2), span=span, seed=day, **made)
+    made_run(tmp_path, "notebook", graded(0), label="v1", created=start)
+    comparison = load_comparison([tmp_path])
+    assert "trend" not in missing_figures(comparison)
+    figure = drawn("trend", figures.as_shares(comparison))
+    (axes,) = figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["no label", "abc1234", "v2", "abc1234-dirty"]
+    lines = [container for container in axes.containers if isinstance(container, ErrorbarContainer)]
+    assert len(lines) == 2, "the notebook has one version only"
+    for line in lines:
+        assert list(line[0].get_ydata()) == pytest.approx([0, 1 / 6, 1 / 2, 2 / 3]), "a label and the same commit are one version"
+        ends = [segment[:, 1] for segment in line[2][0].get_segments()]
+        assert all(low <= value <= high for (low, high), value in zip(ends, line[0].get_ydata(), strict=True))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["2k", "32k", "chance"]
+    assert axes.get_xlabel() == "gpt-4o"
+    check_layout(figure)
+    assert draw_figure(comparison, "trend", "svg") == draw_figure(comparison, "trend", "svg")
+
+
+def test_a_trend_of_many_versions_names_the_newest(tmp_path: Path) -> None:
+    for number in range(16):
+        made: dict[str, Any] = {"label": f"{number} <b>$x_{{ and words up to", "created": datetime(2026, 1, 1 + number, tzinfo=UTC)}
+        made_run(tmp_path, LONG[1], lambda *test: None, scenarios=("colours",), recall=lambda *test: 0.5, **made)
+        made_run(tmp_path, LONG[2], lambda *test: 0.5, scenarios=("colours",), **made)
+    figure = drawn("trend", load_comparison([tmp_path]))
+    names = [tick.get_text() for tick in figure.axes[-1].get_xticklabels()]
+    assert (len(names), names[-1].split()[0]) == (8, "15")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["recall@20", "share of full marks"]
+    assert [len(axes.containers) for axes in figure.axes] == [1, 1], "a memory that only searches has no score"
+    assert figure.axes[-1].get_xlabel().startswith("Short names: ")
+    check_layout(figure)
 
 
 # Names.
@@ -288,6 +340,10 @@ def test_runs_of_different_tests_are_drawn_in_groups(tmp_path: Path, capsys: pyt
         (["--out", "x.gif"], "--out x.gif: figures are .svg, .png or .pdf; without --figure all are drawn, into a folder"),
         (["--figure", "pie", "--out", "x.svg"], "'pie' is not one of"),
         (["--figure", "cost", "--out", "x.svg"], "--figure cost: no run has a known cost"),
+        (
+            ["--figure", "trend", "--out", "x.svg"],
+            "--figure trend: no agent has runs of several versions; give each version's runs a --label",
+        ),
         (["--figure", "bars", "--out", "there.svg"], "already exists"),
         (["--out", "there"], "already exists"),
         (["--figure", "bars", "--out", "there.svg/x.svg"], "cannot be written"),

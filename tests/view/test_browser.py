@@ -179,6 +179,13 @@ def test_runs_are_sorted_and_seeds_shown_together(visit: Open, made: Path, tmp_p
         page.get_by_label("Select all seeds of oracle").check()
         expect(page.locator("#compare")).to_have_text("Compare 3 runs")
         assert seen.faults() == []
+        expect(page.get_by_role("link", name="Trend")).to_have_count(0)
+        change_json(runs / "last" / "manifest.json", lambda content: content.update(label="v2"))
+        page.goto(server.home)
+        page.get_by_role("link", name="Trend").press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("ltm: 3 agents")
+        expect(page.locator("#figure-trend svg")).to_be_in_viewport()
+        seen.picture("view-trend")
         seen.leave()
 
 

@@ -39,6 +39,8 @@ CAPTIONS: Final[Mapping[FigureName, str]] = {
     "spans": "Score by span, in percent of full marks, with 95% intervals.",
     "distance": "Expected score of a question by evidence distance, over all spans, with 95% intervals; lower to the right is forgetting.",
     "cost": "Score, in percent of full marks, by the cost of a run in dollars at list prices; up and to the left is better.",
+    "trend": "By version (label, or else commit of the agent's code), in the order of the first runs, with 95% intervals. The reach is the "
+    "furthest distance in tokens where half of the facts are recalled.",
 }
 """The captions of a page's figures. The curves at its top have none."""
 SHARES: Final = " Full marks differ between spans."

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil, log2
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.terminal import escape_invisible
 from longspan.simulator.pages.report.curve import CurveLayout, lay_out_alike
@@ -16,6 +18,7 @@ from longspan.simulator.pages.report.styles import COLOURS, MARKERS, Style, assi
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.cells import Cell
 from longspan.simulator.results.measures.comparing import Comparison
+from longspan.simulator.results.measures.trends import REACH, has_versions, measure_trends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +44,7 @@ __all__ = [
     "render_figure",
 ]
 
-FigureName = Literal["bars", "spans", "distance", "reach", "cost"]
+FigureName = Literal["bars", "spans", "distance", "reach", "cost", "trend"]
 FIGURES: Final[tuple[FigureName, ...]] = get_args(FigureName)
 
 Format = Literal["svg", "png", "pdf"]
@@ -55,6 +58,9 @@ WIDE: Final = 10
 
 ACROSS: Final = 2
 """The maximum number of pictures of agents in a row."""
+
+NAMED: Final = 14
+"""The maximum number of versions that a trend names. With more, only every second or third is named."""
 
 METADATA: Final[dict[Format, dict[str, Any]]] = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 """Metadata to omit, since they would make two files with the same figure differ."""
@@ -76,12 +82,14 @@ SETTINGS: Final[Any] = {
 def missing_figures(comparison: Comparison) -> dict[FigureName, str]:
     """Return the figures that cannot be drawn for a comparison, with the reason."""
     found: dict[FigureName, str] = {}
-    if not comparison.side.answering:
-        return dict.fromkeys(FIGURES, "no test has a score")
-    if not comparison.curves:
-        found["distance"] = "too few questions have an evidence distance"
     if not comparison.said.curves:
         found["reach"] = "no run asks for facts at many distances, as the suite reach does"
+    if not has_versions(run.manifest for run in comparison.side.runs):
+        found["trend"] = "no agent has runs of several versions; give each version's runs a --label"
+    if not comparison.side.answering:
+        return dict.fromkeys((name for name in FIGURES if name not in ("reach", "trend")), "no test has a score") | found
+    if not comparison.curves:
+        found["distance"] = "too few questions have an evidence distance"
     answering = comparison.side.answering
     if not any(cell.cost_usd for (agent, _), cell in comparison.cells.items() if agent in answering):
         found["cost"] = "no run has a known cost"
@@ -217,15 +225,18 @@ def _distance(comparison: Comparison, figure: Figure) -> None:
 
 def _reach(comparison: Comparison, figure: Figure) -> None:
     """Draw the share that each agent recalls by distance, a picture for each agent and span on the same axis."""
-    layouts = lay_out_alike(comparison.said.curves)
+    layouts, called = lay_out_alike(comparison.said.curves), comparison.side.called
     across = min(ACROSS, len(layouts))
     down = ceil(len(layouts) / across)
     figure.set_size_inches(1 + 4.2 * across, 0.4 + 3.2 * down)
     figure.subplots_adjust(hspace=0.55, wspace=0.2)
     for number, layout in enumerate(layouts, 1):
         axes = figure.add_subplot(down, across, number)
-        axes.set_title(f"{wrap_label(layout.curve.agent)} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
+        axes.set_title(f"{wrap_label(called.names[layout.curve.agent])} {layout.curve.note}".strip(), fontsize=9.5, pad=18, loc="left")
         draw_curve(axes, layout)
+    omitted = "\n".join(wrap(called.describe_omissions(), 60 * across))
+    # In inches, because the labels of the axes are equally tall in a figure of any height.
+    figure.text(0.5, 0.11 - 0.6 / figure.get_figheight(), omitted, ha="center", va="top", fontsize=9)
 
 
 def draw_curve(axes: Axes, layout: CurveLayout, colours: tuple[str, str] = (INK, COLOURS[0])) -> None:
@@ -287,12 +298,43 @@ def _cost(comparison: Comparison, figure: Figure) -> None:
     draw_legend(figure, axes, [_marker(names[agent], "o", looks[agent]) for agent in agents], [*shapes, level_marks()[0]])
 
 
+def _trend(comparison: Comparison, figure: Figure) -> None:
+    """Draw figures by version, oldest first: a picture for each kind of figure, a line for each agent and span."""
+    versions, panels = measure_trends(comparison.side)
+    places = list(dict.fromkeys(place for lines in panels.values() for place in lines))
+    called = short_names([agent for agent, _ in places])
+    several = len(called.names) > 1
+    names = {(agent, column): f"{called.names[agent]}{column.at}" if several else str(column) for agent, column in places}
+    looks = assign_styles(list(names.values()))
+    figure.set_size_inches(max(6.0, 1.1 * min(len(versions), NAMED)), 0.4 + 2.8 * len(panels))
+    every = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (measured, lines) in zip(every, panels.items(), strict=True):
+        axes.set_ylabel("share of full marks" if measured == "score" else escape_invisible(measured))
+        axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.6)
+        for number, (place, points) in enumerate(lines.items()):
+            at = [versions.index(name) + (number - (len(lines) - 1) / 2) * 0.06 for name in points]
+            values = [value for value, _, _ in points.values()]
+            ends = [[value - low for value, low, _ in points.values()], [high - value for value, _, high in points.values()]]
+            axes.errorbar(at, values, yerr=ends, capsize=2.5, elinewidth=0.9, linewidth=1.5, **line_look(looks[names[place]]))
+        axes.set_ylim(0, None if measured == REACH else 1.04)
+        axes.yaxis.set_major_formatter(lambda value, _, measured=measured: format_tokens(value) if measured == REACH else f"{value:.0%}")
+        if measured == comparison.measured:
+            draw_level(axes, 0, 1, max(cell.chance for cell in comparison.cells.values()), (4, 2), axes.get_yaxis_transform())
+    step = (len(versions) - 1) // NAMED + 1
+    named = range((len(versions) - 1) % step, len(versions), step)  # the newest version is always named
+    axes.set_xticks(named, ["\n".join(wrap(escape_invisible(versions[at]), 13)) for at in named], fontsize=9)
+    axes.set_xlabel(wrap_label(called.describe_omissions() or "version" if several else "".join(called.names)), fontsize=9)
+    chance = level_marks()[: comparison.measured in panels]
+    draw_legend(figure, every[0], agent_lines(list(names.values()), looks), chance, above=True)
+
+
 DRAWN: Final[dict[FigureName, Callable[[Comparison, Figure], None]]] = {
     "bars": _bars,
     "spans": _spans,
     "distance": _distance,
     "reach": _reach,
     "cost": _cost,
+    "trend": _trend,
 }
 
 
@@ -402,10 +444,11 @@ def level_marks() -> list[Any]:
     ]
 
 
-def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any]) -> None:
-    """Draw the legend below the figure, where it hides nothing even if names are long."""
+def draw_legend(figure: Figure, owner: Any, agents: Sequence[Any], others: Sequence[Any], *, above: bool = False) -> None:
+    """Draw the legend below or `above` the figure, where it hides nothing even if names are long."""
     handles = [*agents, *others]
     longest = max(len(line) for handle in handles for line in str(handle.get_label()).splitlines())
     columns = min(len(handles), 4 if longest <= 14 else 3 if longest <= 22 else 2 if longest <= 44 else 1)
-    bottom = -0.17 if owner is not figure else 0.02
-    owner.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, bottom), ncols=columns, fontsize=9, handlelength=2.6)
+    end = 1.02 if above else -0.17 if owner is not figure else 0.02
+    place = f"{'lower' if above else 'upper'} center"
+    owner.legend(handles=handles, loc=place, bbox_to_anchor=(0.5, end), ncols=columns, fontsize=9, handlelength=2.6)

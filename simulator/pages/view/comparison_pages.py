@@ -31,18 +31,20 @@ class ComparisonPage(NamedTuple):
 def compare_folder(paths: Sequence[Path], root: Path, folder: Path | None, number: int) -> ComparisonPage:
     """Compare runs below `root`: all runs of a `folder`, or selected runs that play the same tests.
 
-    Runs of a folder that play the same tests form a group. The group with this number is shown, or else the first. Raises InputError if no
-    runs can be compared. The imports are inside because they are slow.
+    Runs of a folder that play the same tests form a group. The group with this number is shown, the first by default, or with number 0 the
+    first that has a trend. Raises InputError if no runs can be compared. The imports are inside because they are slow.
     """
     from longspan.simulator.pages.report.comparison import POLICY, as_html
     from longspan.simulator.pages.report.comparison_tables import as_csv, as_rows, comparison_notes
+    from longspan.simulator.pages.report.figures import missing_figures
     from longspan.simulator.results.measures.comparing import load_comparison, load_comparisons
 
     if folder is None:
         shown, others, family, query = load_comparison(paths), [], None, [("run", quote(_name(path, root))) for path in paths]
     else:
         groups = load_comparisons(paths)
-        number = number if 0 < number <= len(groups) else 1
+        trends = [at for at, each in enumerate(groups.values(), 1) if "trend" not in missing_figures(each)]
+        number = number if 0 < number <= len(groups) else (1 if number else next(iter(trends), 1))
         shown = [*groups.values()][number - 1]
         query = [("in", _name(folder, root))]
         others = [(name, f"/compare?{urlencode([*query, ('group', at)])}", at == number) for at, name in enumerate(groups, 1)]

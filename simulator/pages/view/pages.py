@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from longspan.simulator.base.agent_names import short_names
 from longspan.simulator.base.errors import InputError, LongspanError, one_line
 from longspan.simulator.base.files.locks import is_locked
 from longspan.simulator.base.terminal import escape_invisible, quote_command
@@ -40,6 +41,7 @@ from longspan.simulator.results.analysis.changes import list_changed_options, li
 from longspan.simulator.results.analysis.matrix import natural_sort_key
 from longspan.simulator.results.analysis.statements import NAME
 from longspan.simulator.results.graded_runs import GradedRun
+from longspan.simulator.results.measures.trends import has_versions
 from longspan.simulator.suite.manifest import Manifest
 
 __all__ = ["EventStream", "Pages"]
@@ -149,6 +151,7 @@ class Pages:
             groups=None if each_seed else group_by_seed(found, order),
             entries=found,
             total=len(entries),
+            trend=has_versions(entry.manifest for entry in entries if entry.manifest is not None and entry.max_score),
             scenarios={entry.name: list_chosen_scenarios(entry.manifest) for entry in found if entry.manifest is not None},
             options={entry.name: list_changed_options(entry.manifest) for entry in found if entry.manifest is not None},
             resume=self._resume,
@@ -276,6 +279,7 @@ class Pages:
             grades=[grade_of(result.score, result.chance) for result in results],
             tests=[test.id for test in one.result.tests],
             choices=choices,
+            called=short_names([*(run.manifest.labelled for run in (one, other)), *(agent for _, agent in choices)]).names,
         )
 
     async def file(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from matplotlib.figure import Figure
 from tests.scenarios.reach.planted import FORGETTING, OUTSIDE, Kept, Planted, question
 
 import longspan
@@ -17,10 +18,13 @@ from longspan import Message
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
 from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.figures import DRAWN
 from longspan.simulator.results.analysis.reach_fit import ScoredQuestion, fit_reach
 from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
 from longspan.simulator.results.analysis.recall_curves import MARGIN
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.measures.reach import place_rungs
+from longspan.simulator.results.measures.trends import measure_trends
 from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import read_result
 
@@ -260,6 +264,10 @@ def test_a_comparison_has_a_row_for_each_agent_span_and_stage(tmp_path: Path, ca
     assert set(window["reach_tokens"]) == set(window["near"]) == {"value", "low", "high"}
     assert (whole["drop_tokens"], whole["reach_tokens"], whole["kind"], whole["fits"]) == (None, None, "none", True)
     assert whole["by_type"]["dog"] | {"asked": 9, "right": 9.0} == whole["by_type"]["dog"]
+    versions, panels = measure_trends(load_comparison([tmp_path]).side)
+    assert set(versions) == {"window", "all"}
+    (reach,) = panels["reach in tokens"].values()
+    assert reach["window"][1] <= 600 <= reach["window"][2] < reach["all"][0] == reach["all"][2], "no limit up to the furthest"
     assert run_command(["compare", str(tmp_path), "--format", "csv"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert {"near", "near_low", "drop_tokens_high", "reach_tokens"} <= set(head.split(","))
@@ -274,8 +282,12 @@ def test_a_run_is_shown_below_the_sentence_that_it_ended_with(tmp_path: Path, ca
 
 
 def test_the_share_recalled_by_distance_is_drawn(tmp_path: Path) -> None:
-    for agent in ("stateless", "notebook"):
+    for agent in ("memory/recent?answerer=none&k=3", "memory/bm25?answerer=none&k=3"):
         longspan.run("reach@2k", agent=agent, out=tmp_path / "runs", progress=False)
+    figure = Figure()
+    DRAWN["reach"](load_comparison([tmp_path / "runs"]), figure)
+    assert sorted(axes.get_title(loc="left") for axes in figure.axes) == ["bm25 at 2k", "recent at 2k"]
+    assert [text.get_text() for text in figure.texts] == ["Short names: all are memory/…?answerer=none&k=3."]
     for name in ("a.svg", "b.svg"):
         assert run_command(["plot", str(tmp_path / "runs"), "--figure", "reach", "--out", str(tmp_path / name)]) == 0
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
