@@ -95,13 +95,18 @@ class Plan:
         return tests if experiment.shares else [test for test in tests if test.id == experiment.test]
 
     @property
+    def made_up(self) -> list[str]:
+        """The scenarios that play made-up data instead of published or the user's own data."""
+        return sorted({test.scenario.name for group in self.tests.values() for test in group if test.scenario.measure.made_up})
+
+    @property
     def name(self) -> str:
         """The preferred name of the run's folder."""
         manifest = self.manifest
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
         agent = _folder_part(_shorten_agent(manifest.agent)) or "agent"
-        made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
+        made_up = "-made-up" if self.made_up else ""
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
         mode += "-rerun" if manifest.parent is not None else ""
