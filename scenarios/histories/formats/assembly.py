@@ -15,6 +15,7 @@ from longspan.scenarios.histories.formats.messages import Said
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
 
@@ -186,7 +187,11 @@ class Log:
             self.skipped["repeated messages"] += changes["repeated"]
         if self.skipped:
             remarks.append("left out: " + ", ".join(f"{what} ({count:,})" for what, count in sorted(self.skipped.items())))
-        return Conversation(id, tuple(parts), self._ask(id, parts, file), tuple(remarks))
+        questions = self._ask(id, parts, file)
+        last = max((part.at for part in parts if part.at is not None), default=datetime.min)
+        if early := [question.id for question in questions if question.at is not None and question.at < last]:
+            remarks.append(f"asked after the whole log, although dated before its last session ({last}): {join_some(early)}")
+        return Conversation(id, tuple(parts), questions, tuple(dict.fromkeys(remarks)))
 
     def _wall(self, at: datetime | None) -> datetime | None:
         """Return a time as a clock on the wall shows it: without its zone, in whole seconds. It is UTC if there are several zones."""
