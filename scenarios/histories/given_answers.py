@@ -69,7 +69,8 @@ def match_answers(path: Path, tests: Sequence[Test]) -> MatchedAnswers:
     """
     asked = _Questions(tests)
     rows: dict[str, _GivenRow] = {}
-    for where, row in _read_rows(path):
+    read: set[str] = set()
+    for where, row in _read_rows(path, read):
         test = asked.find(f"{row.conversation}/{row.id}" if row.conversation else row.id, where)
         if test.id in rows:
             raise InputError(f"{where}: question {row.id!r:.80} is answered twice; keep one of them")
@@ -90,7 +91,8 @@ def match_answers(path: Path, tests: Sequence[Test]) -> MatchedAnswers:
     }
     without = [asked.names[test.id] for test in asked.tests if answered and not replies[test.id].text]
     unranked = [asked.names[test.id] for test in asked.tests if test.script.facts["evidence"] and replies[test.id].read == []]
-    notes = [f"{_count(without, len(replies))} no answer, which is wrong: {join_some(without)}"] if without else []
+    notes = [f"{path}: {note}" for note in sorted(read)]
+    notes += [f"{_count(without, len(replies))} no answer, which is wrong: {join_some(without)}"] if without else []
     notes += [f"{_count(unranked, len(replies))} no retrieved ids, so nothing was found: {join_some(unranked)}"] if unranked else []
     return MatchedAnswers(replies, max(map(len, ranked), default=0), notes)
 
@@ -158,9 +160,9 @@ def _find_places(history: History) -> Mapping[str, Sequence[int]]:
 # ---- the file
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, _GivenRow]]:
+def _read_rows(path: Path, notes: set[str]) -> Iterator[tuple[str, _GivenRow]]:
     """Yield each row of a file with its place. An object without a question's id has an entry for each id."""
-    for where, record in read_records(path, ("retrieved",), set()):
+    for where, record in read_records(path, ("retrieved",), notes):
         by_id = isinstance(record, dict) and not record.keys() & {"id", "question_id"}
         for place, value in _entries(where, record) if by_id else [(where, record)]:
             with blame_value(place):

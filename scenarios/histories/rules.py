@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 from longspan.scenarios.histories.answer_options import LABEL, Options
 from longspan.scenarios.histories.history import Question
 from longspan.scenarios.histories.languages import contains_negation, detect_language
+from longspan.scenarios.histories.listed_answers import ITEM, KEY, replace_list
 from longspan.scenarios.histories.quantities import (
     NUMBERS,
     canonical_clocks,
@@ -46,8 +47,6 @@ MOST: Final = 20
 ACKNOWLEDGES: Final = frozenset({"ok", "okay", "all right", "alright", "got it", "i see", "noted", "understood", "thanks", "thank you"})
 """Replies that answer nothing."""
 EQUAL: Final = "equals the gold answer"
-ITEM: Final = 4
-"""Maximum number of words in a list item."""
 STATEMENT: Final = 4
 """Minimum number of words in a statement."""
 
@@ -233,14 +232,17 @@ def _grade_settled(question: Question, answer: str, reply: str, others: Sequence
     answer = _ARTICLE.sub("", answer)
     if contains_phrase(question.text, answer) or (not closed and len(plain(reply).split()) > SHORT):
         return None
+    gold = answer
+    if not closed and (keyed := replace_list(question.text, answer, reply)) != reply:
+        answer, reply = KEY, keyed
     said = Reading(reply)
     if any(contains_phrase(clause.text, f"no {answer}") for clause in said.clauses):
         return None
     settled = said.of(Values([answer, *others], forms=closed), *whose).values
     if settled == [answer]:
-        return None if not closed and _hedges(reply, answer) else RuleVerdict(1, f"answers {join_some([answer])}")
+        return None if not closed and _hedges(reply, answer) else RuleVerdict(1, f"answers {join_some([gold])}")
     if answer in settled:
-        return RuleVerdict(0, f"does not settle on one answer: {join_some(settled)}")
+        return RuleVerdict(0, f"does not settle on one answer: {join_some(gold if each == KEY else each for each in settled)}")
     if settled and closed:
         return RuleVerdict(0, f"answers {join_some(settled)}")
     return RuleVerdict(0, f"answers {join_some(settled)}") if settled == [question.trap] else None

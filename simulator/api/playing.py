@@ -21,6 +21,7 @@ import trio
 from pydantic import ValidationError
 
 from longspan.simulator.api.agents import Agents, AnyAgent, agents_of, one_by_one
+from longspan.simulator.api.parameters import name_parameters
 from longspan.simulator.api.results import Results, load
 from longspan.simulator.api.watching import Watcher, make_watcher
 from longspan.simulator.base.errors import InputError, LongspanError, first_problem
@@ -82,7 +83,8 @@ def run(
     `resume` continues the run. Ctrl-C stops the runs after their current turns, and a second Ctrl-C stops them immediately. Both raise
     KeyboardInterrupt.
     """
-    return _results(_wait_for(_job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)))
+    with name_parameters():
+        return _results(_wait_for(_job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)))
 
 
 def run_if(
@@ -101,9 +103,10 @@ def run_if(
     **settings: Any,
 ) -> Results:
     """Do the same as `run`, after calling `fits` with each plan. An error that `fits` raises prevents all runs."""
-    job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
-    job.fits = fits
-    return _results(_wait_for(job))
+    with name_parameters():
+        job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
+        job.fits = fits
+        return _results(_wait_for(job))
 
 
 async def run_async(
@@ -124,13 +127,14 @@ async def run_async(
 
     An async function or object is awaited in the caller's loop. Cancelling the call stops the runs; finished turns are saved.
     """
-    job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
-    if trio.lowlevel.in_trio_run():
-        job.given = {name: replace(each, under_trio=True) for name, each in job.given.items()}
-        return _results(await job.play(_Brake()))
-    job.given = {name: replace(each, loop=asyncio.get_running_loop()) for name, each in job.given.items()}
-    outcomes = await _await_for(job)
-    return await asyncio.to_thread(_results, outcomes)
+    with name_parameters():
+        job = _job(suite, agent, span, seeds, out, max_cost, max_tokens, replies, progress, trust, settings)
+        if trio.lowlevel.in_trio_run():
+            job.given = {name: replace(each, under_trio=True) for name, each in job.given.items()}
+            return _results(await job.play(_Brake()))
+        job.given = {name: replace(each, loop=asyncio.get_running_loop()) for name, each in job.given.items()}
+        outcomes = await _await_for(job)
+        return await asyncio.to_thread(_results, outcomes)
 
 
 def resume(
@@ -164,9 +168,10 @@ def plan_runs(
     **settings: Any,
 ) -> list[Plan]:
     """Return the plans that `run` would play, without playing them. Raises InputError."""
-    job = _job(suite, agent, span, seeds, "runs", None, None, replies, False, False, settings)
-    with register_agents(job.given), keep_replies(job.replies), job.agents:
-        return job.plans()
+    with name_parameters():
+        job = _job(suite, agent, span, seeds, "runs", None, None, replies, False, False, settings)
+        with register_agents(job.given), keep_replies(job.replies), job.agents:
+            return job.plans()
 
 
 # ---- the runs to play

@@ -19,9 +19,11 @@ from longspan.simulator.base.errors import InputError, LongspanError
 from longspan.simulator.base.files.locks import lock_folder
 from longspan.simulator.running.planning import Plan
 
-__all__ = ["MemoryTest", "folder_of", "memory_tests"]
+__all__ = ["DATA", "MemoryTest", "folder_of", "memory_tests"]
 
 FOLDER: Final = pytest.StashKey[Path]()
+DATA: Final = pytest.StashKey[list[str]]()
+"""A line for each suite that plays data."""
 
 WAIT: Final = 0.2
 """Seconds before a worker checks again whether another worker has finished a run."""
@@ -49,15 +51,23 @@ def memory_tests(session: pytest.Session) -> list[pytest.Item]:
             "agent": agents,
             "seeds": seeds,
             "scenarios": option("--longspan-scenario"),
+            "data": option("--longspan-data"),
             "replies": option("--longspan-replies"),
         }
         try:
             plans = plan_runs(**asked)
         except LongspanError as error:
             raise pytest.UsageError(f"--longspan {suite}: {error}") from None
+        session.config.stash.setdefault(DATA, []).extend(_describe_data(suite, plans[0]))
         collector = _Suite.from_parent(session, name=suite, nodeid=f"longspan::{suite}", asked=asked, plans=plans, number=number)
         found += collector.collect()
     return found
+
+
+def _describe_data(suite: str, plan: Plan) -> list[str]:
+    """Return lines that say which of a suite's data are the user's, and which are made up."""
+    own = [f"longspan {suite}: plays {path}" for path in plan.manifest.suite.paths().values()]
+    return [*own, *(f"longspan {suite}: {name} is made up; --longspan-data {name}=PATH plays your data" for name in plan.made_up)]
 
 
 @final

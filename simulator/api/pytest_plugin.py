@@ -24,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--longspan-seed", action="append", default=[], metavar="N", help="A seed of the tests, or several, such as 0-4; 0 by default."
     )
     group.addoption("--longspan-scenario", action="append", default=[], metavar="NAME", help="Only this scenario.")
+    group.addoption("--longspan-data", action="append", default=[], metavar="NAME=PATH", help="Your own data, such as history=FILE.")
     group.addoption("--longspan-at-least", type=float, default=1.0, metavar="SCORE", help="The score that passes; 1 by default.")
     group.addoption("--longspan-replies", type=Path, default=None, metavar="FILE", help="Keep models' replies in this file.")
     group.addoption("--longspan-out", type=Path, default=None, metavar="DIR", help="The folder for the runs; a temporary one by default.")
@@ -40,6 +41,15 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         from longspan.simulator.api.pytest_items import memory_tests
 
         items += memory_tests(session)
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Say which data are played: without --longspan-data, suites about histories make them up."""
+    if not config.getoption("--longspan"):
+        return []
+    from longspan.simulator.api.pytest_items import DATA
+
+    return config.stash.get(DATA, [])
 
 
 @pytest.hookimpl(wrapper=True)

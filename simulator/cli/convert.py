@@ -18,6 +18,9 @@ CONVERTERS: Final = "longspan.converters"
 def convert(
     log: Annotated[Path, typer.Argument(help="A log: a file, folder, zip or tar in a format of `longspan list formats`.", metavar="LOG")],
     out: Annotated[Path, typer.Argument(help="The file to write, which must not exist.", metavar="OUT")],
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="A file of questions about the log, to write them into OUT.", metavar="FILE")
+    ] = None,
     scrub: Annotated[
         bool, typer.Option("--scrub", help="Replace names, addresses, numbers, e-mail addresses and keys by made-up ones. No guarantee.")
     ] = False,
@@ -32,7 +35,7 @@ def convert(
 
     if show and not scrub:
         raise InputError("--show lists what --scrub replaces: add --scrub")
-    for line in load_plugin(CONVERTERS, "converter", "log")(log, out, scrub=scrub, show=show):
+    for line in load_plugin(CONVERTERS, "converter", "log")(log, out, questions=questions, scrub=scrub, show=show):
         say(line)
     say(f"wrote   {out}")
     return 0

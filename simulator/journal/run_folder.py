@@ -101,7 +101,7 @@ class RunFolder:
         """
         number = 1
         while True:
-            path = out / (name if number == 1 else f"{name}-{number}")
+            path = out / (name if number == 1 else f"{name}-run{number}")
             try:
                 path.mkdir(parents=True)
             except FileExistsError:

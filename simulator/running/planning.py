@@ -95,26 +95,39 @@ class Plan:
         return tests if experiment.shares else [test for test in tests if test.id == experiment.test]
 
     @property
+    def made_up(self) -> list[str]:
+        """The scenarios that play made-up data instead of published or the user's own data."""
+        return sorted({test.scenario.name for group in self.tests.values() for test in group if test.scenario.measure.made_up})
+
+    @property
     def name(self) -> str:
         """The preferred name of the run's folder."""
         manifest = self.manifest
         span = f"-{manifest.span // 1000}k" if manifest.span % 1000 == 0 else f"-{manifest.span}"
         span = "" if manifest.alone else span
         agent = _folder_part(_shorten_agent(manifest.agent)) or "agent"
-        made_up = "-made-up" if any(test.scenario.measure.made_up for group in self.tests.values() for test in group) else ""
+        data = "-made-up" if self.made_up else "".join(_data_parts(manifest)) if manifest.alone else ""
         label = f"-{part}" if (part := _folder_part(manifest.label or "")) else ""
         mode = ("-definitions" if manifest.definitions else "") + ("-isolated" if manifest.isolated else "")
         mode += "-rerun" if manifest.parent is not None else ""
         mode += f"-nights{manifest.nights}" if manifest.nights else ""
         mode += "-farewells" if manifest.score_farewells else ""
         mode += {"on": "", "off": "-unbranched", "retell": "-retold"}[manifest.asked]
-        return f"{manifest.suite.name}{made_up}{span}{mode}-{agent}{label}-seed{manifest.seed}"
+        return f"{manifest.suite.name}{data}{span}{mode}-{agent}{label}-seed{manifest.seed}"
 
 
 def _shorten_agent(agent: str) -> str:
     """Return an agent's spec with the stems of model files instead of their paths, and without options that do not change results."""
     stems = re.sub(r"(?<=gguf[/:])(?:[^?&]*/)?([^/?&]+?)(?:\.gguf)?(?=[?&]|$)", r"\1", agent)
     return re.sub(r"(?<=[?&])(?:threads|conversations)=[^&]*(?:&|$)", "", stems).rstrip("?&")
+
+
+def _data_parts(manifest: Manifest) -> Iterator[str]:
+    """Yield the names of the user's data files, as parts of a folder's name, unless they begin with the suite's name."""
+    for name, path in manifest.suite.paths().items():
+        part = _folder_part(Path(path.name.removesuffix(".gz")).stem)
+        if name.endswith(".data") and part and not part.startswith(manifest.suite.name):
+            yield f"-{part}"
 
 
 def _folder_part(text: str) -> str:

@@ -25,6 +25,7 @@ from longspan.simulator.pages.report.summary import score_interval
 from longspan.simulator.results.analysis.distances import Distances
 from longspan.simulator.results.analysis.stage_estimates import EvidenceQuestions, recall_bounds
 from longspan.simulator.results.analysis.statistics import Interval
+from longspan.simulator.results.analysis.units import advise_generalising
 from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.measures import document_run, document_runs
 from longspan.simulator.results.measures.kinds import by_kind, common_ranks
@@ -53,8 +54,8 @@ MAX_NAMED: Final = 5
 LAST_LINES: Final = 4
 """The number of lines to print from a failed agent's traceback or standard error."""
 
-ONE_CONVERSATION: Final = "95% interval for this one conversation; add seeds to generalise"
-"""The note on an interval from a single conversation."""
+ONE_CONVERSATION: Final = "95% interval for this one conversation"
+"""The note on an interval from a single conversation, before the advice."""
 
 COLOURS: Final[Mapping[Tone, str | None]] = {"plain": None, "warning": "yellow"}
 
@@ -127,8 +128,11 @@ def print_outcomes(outcomes: Sequence[Outcome], compared: Sequence[Path], consol
     for number, line in enumerate(lines):  # the run's name comes last, so that it is never broken
         figures = "  ".join(f"{' ' * (width - cell_len(cell))}{cell}" for cell, width in zip(line[:-1], widths, strict=False))
         console.say(f"{figures}  {line[-1]}", "bold" if number == 0 else None)
-    if lines and any(found is not None and found.by == "tests" for found in intervals):
-        console.print(ONE_CONVERSATION, style="dim")
+    narrow = [
+        RunFolder(each.folder).manifest for (each, _), found in zip(finished, intervals, strict=True) if found and found.by == "tests"
+    ]
+    if lines and narrow:
+        console.print(f"{ONE_CONVERSATION}; {advise_generalising(narrow)}", style="dim")
     for outcome in outcomes:
         _print_interruption(outcome, console)
     if rows:
@@ -278,7 +282,7 @@ def print_scores(manifest: Manifest, result: Result, console: Console | None = N
     console.print(as_line(title), style="bold")
     console.print(table)
     if whole is not None and whole.by == "tests":
-        console.print(ONE_CONVERSATION, style="dim")
+        console.print(f"{ONE_CONVERSATION}; {advise_generalising([manifest])}", style="dim")
     _print_kinds(result, console)
     for own in result.tables:
         if len(own.rows) <= MAX_ROWS:

@@ -122,6 +122,16 @@ def test_what_cannot_be_played_is_an_error_of_usage(options: tuple[str, ...], er
     assert error in project.pytest(*options)[1]
 
 
+def test_the_data_that_are_played_are_named(project: Project) -> None:
+    log = project.path / "log.jsonl"
+    log.write_text('{"role": "user", "content": "My cat is Olive."}\n{"question": "What is my cat called?", "answer": "Olive"}\n', "utf-8")
+    suite = ("--longspan", "history+elitr", "--longspan-data", "history=log.jsonl", "--longspan-agent", "oracle")
+    shown = project.pytest(*suite, "--collect-only")[1]
+    assert shown.count("::history-1-q") == 1
+    assert f"longspan history+elitr: plays {log}\n" in shown
+    assert "longspan history+elitr: elitr is made up; --longspan-data elitr=PATH plays your data\n" in shown
+
+
 def test_an_assertion_says_what_was_not_remembered(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as raised:
         longspan.check("silent", suite="ltm@2k", scenarios=["colours", "jokes"], at_least=0.5, out=tmp_path)

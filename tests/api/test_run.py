@@ -176,6 +176,27 @@ def test_wrong_settings_are_errors_that_name_the_parameter(settings: dict[str, A
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"suite": "history", "data": {"history": "log"}}, r": branch=off asks them .*; branch=retell repeats the \d+ tokens"),
+        ({"suite": "history", "data": {"histry": "log"}}, r"^data histry=log: .* did you mean history\?"),
+        ({"suite": "history", "data": {"history": "log"}, "branch": "off", "nights": 1}, "^nights: every test has a separate conversation"),
+        ({**SMALL, "out": "log"}, "; choose another with out=$"),
+        ({**SMALL, "lesion": 3000}, "^lesion=3000: must be less than the span"),
+        ({"suite": "x.yaml", "agent": "python:nobody:Knows"}, "; trust=True runs it, if you trust its author$"),
+    ],
+)
+def test_errors_name_pythons_parameters(settings: dict[str, Any], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    questions = '{"question": "Who?", "answer": "A"}\n' * 2
+    Path("log").write_text('{"role": "user", "content": "I am A."}\n' + questions, "utf-8")
+    Path("x.yaml").write_text("name: x\nscenarios: {'python:nobody:Knows': {}}\n", "utf-8")
+    with pytest.raises(longspan.InputError, match=error) as raised:
+        longspan.run(**{"agent": Counter, "progress": False} | settings)
+    assert "--" not in str(raised.value)
+
+
 def test_async_functions_are_awaited_in_the_callers_loop_which_goes_on_and_several_runs_at_once(tmp_path: Path) -> None:
     async def main() -> None:
         loops, beats = set(), []

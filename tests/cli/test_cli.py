@@ -293,9 +293,9 @@ def test_a_run_says_where_everything_is(tmp_path: Path) -> None:
     assert "runs/ltm-2k-notebook-seed0/report.html" in done.stdout
     assert "score" in done.stdout
     again = longspan("run", "--scenario", "colours", "--span", "2k", where=tmp_path)
-    assert "runs/ltm-2k-notebook-seed0-2/report.html" in again.stdout, "a name that is taken gets a number"
+    assert "runs/ltm-2k-notebook-seed0-run2/report.html" in again.stdout, "a name that is taken gets a number"
     listed = longspan("list", "runs", where=tmp_path)
-    assert "ltm-2k-notebook-seed0-2" in listed.stdout.replace("\n", "")
+    assert "ltm-2k-notebook-seed0-run2" in listed.stdout.replace("\n", "")
 
 
 def test_runs_are_listed_with_their_shares(tmp_path: Path) -> None:

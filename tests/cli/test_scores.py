@@ -14,6 +14,8 @@ from tests.made_runs import interrupt, made_run
 from longspan.simulator.base.errors import StoppedError
 from longspan.simulator.cli import main
 from longspan.simulator.journal.run_folder import RunFolder
+from longspan.simulator.pages.report.comparison_tables import comparison_notes
+from longspan.simulator.results.measures.comparing import load_comparison
 from longspan.simulator.results.result import read_result
 from longspan.simulator.running.player import Outcome
 from longspan.simulator.terminal.console import Console
@@ -55,13 +57,15 @@ def test_a_run_is_printed_with_its_interval_chance_cost_and_failed_tests(width: 
 
 
 def test_an_interval_of_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
-    one, isolated = played(tmp_path), played(tmp_path, isolated=True)
-    said = "95% interval for this one conversation; add seeds to generalise"
+    one, isolated, log = played(tmp_path), played(tmp_path, isolated=True), played(tmp_path, recorded=lambda _: "a" * 64)
+    seeds, histories = "add seeds to generalise", "add histories or questions to generalise"
     for print_them in (print_outcome, lambda each, on: print_outcomes([each, each], [], on)):
-        for outcome, expected in ((one, True), (isolated, False)):
-            on, file = console(80)
+        for outcome, advice in ((one, seeds), (isolated, None), (log, histories)):
+            on, file = console(120)
             print_them(outcome, on)
-            assert (said in file.getvalue().splitlines()) == expected
+            said = [line for line in file.getvalue().splitlines() if line.startswith("95% interval")]
+            assert said == ([f"95% interval for this one conversation; {advice}"] if advice else [])
+    assert any(note.endswith(f"they cover only this one; {histories}") for note in comparison_notes(load_comparison([log.folder])))
 
 
 def test_a_run_without_a_graded_test_has_no_score(tmp_path: Path) -> None:

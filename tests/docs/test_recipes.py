@@ -35,7 +35,9 @@ def test_the_recipes_are_there_with_the_versions_that_they_were_tried_with() -> 
     ):
         compile(block(page, name), name, "exec")
     assert "createInterface" in block("connecting.md", "agent.mjs")
-    tried = re.findall(r"Tried with (.*)", "".join(page_named(page).read_text("utf-8") for page in ("python.md", "connecting.md", "inspect.md")))
+    tried = re.findall(
+        r"Tried with (.*)", "".join(page_named(page).read_text("utf-8") for page in ("python.md", "connecting.md", "inspect.md"))
+    )
     assert len(tried) == 5
     assert all(re.search(r"\d+\.\d+", each) for each in tried)
 

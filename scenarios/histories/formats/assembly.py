@@ -16,6 +16,7 @@ from longspan.scenarios.histories.formats.messages import Said
 from longspan.scenarios.histories.history import History, Question, Session, Utterance
 from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
 
@@ -216,7 +217,11 @@ class Log:
         if self.skipped:
             remarks.append("left out: " + ", ".join(f"{what} ({count:,})" for what, count in sorted(self.skipped.items())))
         questions, befores = self._ask(id, parts, file)
-        return Conversation(id, tuple(parts), questions, tuple(remarks), befores)
+        last = max((part.at for part in parts if part.at is not None), default=datetime.min)
+        early = [each.id for each in questions if each.at is not None and each.at < last and each.id not in befores]
+        if early:
+            remarks.append(f"asked after the whole log, although dated before its last session ({last}): {join_some(early)}")
+        return Conversation(id, tuple(parts), questions, tuple(dict.fromkeys(remarks)), befores)
 
     def _wall(self, at: datetime | None) -> datetime | None:
         """Return a time as a clock on the wall shows it: without its zone, in whole seconds. It is UTC if there are several zones."""

@@ -14,18 +14,22 @@ from longspan.scenarios.histories.scrubbing.conversations import describe_scrubb
 from longspan.scenarios.histories.scrubbing.scrubber import Scrubber
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.base.files.file_io import write_new_file
+from longspan.simulator.reading.matching import join_some
 
 __all__ = ["convert_log", "describe_formats"]
 
 
-def convert_log(log: Path, out: Path, *, scrub: bool = False, show: bool = False) -> Iterator[str]:
+def convert_log(log: Path, out: Path, *, questions: Path | None = None, scrub: bool = False, show: bool = False) -> Iterator[str]:
     """Write a log in the plain form to a new file. Yields what was read, and what was changed or left out. Raises InputError.
 
+    `questions`: a file with more questions to write. Conversations that have none are then left out, as when they are played.
     `scrub`: replace personal data. `show`: also yield each replacement.
     """
-    conversations: Sequence[Conversation] = read_conversations(log)
+    conversations: Sequence[Conversation] = read_conversations(log, questions)
     if not any(each.parts for each in conversations):
         raise InputError("; ".join([f"{log}: has no turns", *(remark for each in conversations for remark in each.remarks)])[:500])
+    left_out = [each.id for each in conversations if questions is not None and not each.questions]
+    conversations = [each for each in conversations if questions is None or each.questions]
     scrubbed: Scrubber | None = None
     if scrub:
         conversations, scrubbed = scrub_conversations(conversations)
@@ -37,6 +41,8 @@ def convert_log(log: Path, out: Path, *, scrub: bool = False, show: bool = False
         counts = ((len(each.parts), "session"), (turns, "turn"), (len(each.questions), "question"))
         yield f"{each.id}: {', '.join(f'{count:,} {what}' + 's' * (count != 1) for count, what in counts)}"
         yield from each.remarks
+    if left_out:
+        yield f"left out, without a question: {join_some(left_out)}"
     if scrubbed is not None:
         yield from describe_scrubbing(scrubbed, show=show)
 

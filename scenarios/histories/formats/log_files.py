@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, final
 
@@ -14,9 +15,10 @@ from longspan.scenarios.histories.data_files import TAR, ZIP
 from longspan.simulator.base.errors import InputError, one_line
 from longspan.simulator.base.files.file_io import MAX_BYTES, open_regular, parse_json
 
-__all__ = ["Found", "is_archive", "read_stream", "read_values"]
+__all__ = ["Found", "is_archive", "parse_value", "read_stream", "read_values"]
 
 GZIP: Final = b"\x1f\x8b"
+REPLACED: Final = "characters that are not valid Unicode were replaced"
 HEAD: Final = 1 << 16
 """The number of bytes in which a text format must be recognised."""
 
@@ -83,7 +85,7 @@ def read_stream(file: BinaryIO, where: str, notes: set[str]) -> Iterator[Found]:
         _check_size(size, where)
         if line.strip():
             place = f"{where}, line {number}"
-            yield Found(place, _parse(_decode(line, where, notes), place, notes))
+            yield Found(place, parse_value(_decode(line, where, notes), place, notes))
         number += 1
 
 
@@ -124,7 +126,7 @@ def _whole(content: bytes, where: str, notes: set[str]) -> Iterator[Found]:
         yield Found(where, text, text=True)
         return
     try:
-        yield Found(where, _parse(text, where, notes))
+        yield Found(where, parse_value(text, where, notes))
         return
     except InputError as error:
         if "Extra data" not in str(error):
@@ -137,11 +139,11 @@ def _whole(content: bytes, where: str, notes: set[str]) -> Iterator[Found]:
             end = decoder.raw_decode(text, at)[1]
         except (ValueError, RecursionError):
             end = len(text)
-        yield Found(place, _parse(text[at:end], place, notes))
+        yield Found(place, parse_value(text[at:end], place, notes))
         at, number = _SPACE.match(text, end).end(), number + 1  # type: ignore[union-attr]
 
 
-def _parse(text: str, where: str, notes: set[str]) -> Any:
+def parse_value(text: str, where: str, notes: set[str]) -> Any:
     """Return a JSON value. Halves of surrogate pairs, which cannot be encoded, are replaced and noted. Raises InputError."""
     value = parse_json(text, where, unique=True)
     if "\\ud" not in text and "\\uD" not in text:
@@ -151,7 +153,7 @@ def _parse(text: str, where: str, notes: set[str]) -> Any:
     except RecursionError as error:
         raise InputError(f"{where}: not JSON: nested too deeply") from error
     if clean != value:
-        notes.add("characters that are not valid Unicode were replaced")
+        notes.add(REPLACED)
     return clean
 
 
@@ -176,6 +178,10 @@ def _decode(content: bytes, where: str, notes: set[str]) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
+        with suppress(UnicodeDecodeError):  # Java and MySQL encode the halves of a surrogate pair one by one
+            clean: str = _clean(content.decode("utf-8-sig", "surrogatepass"))
+            notes.add(REPLACED)
+            return clean
         loose = content.decode("utf-8-sig", "replace")
         bad = loose.count("\ufffd")
         if sum(not character.isascii() for character in loose) > 2 * bad:

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from longspan.scenarios.histories.data_files import Source, blame_value, find_near, list_sources
 from longspan.scenarios.histories.formats.assembly import Conversation, Log
-from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archive, read_stream, read_values
+from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archive, parse_value, read_stream, read_values
 from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said, read_message
 from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, OwnRemarks, OwnSession
 from longspan.scenarios.histories.formats.questions import read_questions
@@ -18,7 +18,6 @@ from longspan.scenarios.histories.formats.registry import find_format
 from longspan.scenarios.histories.formats.times import find_time
 from longspan.scenarios.histories.history import History
 from longspan.simulator.base.errors import InputError, one_line
-from longspan.simulator.base.files.file_io import parse_json
 from longspan.simulator.base.suggestions import suggest
 from longspan.simulator.base.terminal import complain
 from longspan.simulator.reading.matching import join_some
@@ -172,7 +171,7 @@ class _Reader:
         self._add(found.where, "\n".join(lines[:first]), form, self._log_of(DEFAULT))
         for number, line in enumerate(lines[first:], first + 1):
             place = f"{found.where}, line {number}"
-            self._read(place, parse_json(line, place, unique=True))
+            self._read(place, parse_value(line, place, self.notes))
 
     def _read(self, where: str, value: Any) -> None:
         with blame_value(where):

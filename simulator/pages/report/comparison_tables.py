@@ -13,6 +13,7 @@ from longspan.simulator.base.sizes import format_tokens
 from longspan.simulator.base.tables import Table
 from longspan.simulator.results.analysis.distances import Distances
 from longspan.simulator.results.analysis.spreadsheet import write_csv
+from longspan.simulator.results.analysis.units import advise_generalising
 from longspan.simulator.results.graded_runs import Column
 from longspan.simulator.results.measures.against import against_rows, against_table
 from longspan.simulator.results.measures.cells import Cell
@@ -127,7 +128,8 @@ def comparison_notes(comparison: Comparison, *, stated: bool = False) -> list[st
         rest = ", or of tests if an agent has only one conversation" if len(by) > 1 else ""
         lines.append(f"Intervals: 95%, from the spread of whole conversations{rest}; with two or three they are always wide")
     elif by:
-        lines.append("Intervals: 95%, from the spread of tests in a single conversation: they cover only this one; add seeds to generalise")
+        more = advise_generalising(run.manifest for run in comparison.side.runs)
+        lines.append(f"Intervals: 95%, from the spread of tests in a single conversation: they cover only this one; {more}")
     if stated and comparison.pairs:
         for_all = f", corrected for all {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
         lines.append(f"Pairs: their tests are two-sided{for_all}, and may differ from the contrasts, which decide")

@@ -21,7 +21,17 @@ from longspan.simulator.results.graded_runs import Column, GradedRun
 from longspan.simulator.results.result import TestResult
 from longspan.simulator.suite.manifest import Manifest, PlannedTest
 
-__all__ = ["Key", "Units", "by_key", "describe_repeats", "observe_questions", "observe_tests", "results_by_key", "test_keys"]
+__all__ = [
+    "Key",
+    "Units",
+    "advise_generalising",
+    "by_key",
+    "describe_repeats",
+    "observe_questions",
+    "observe_tests",
+    "results_by_key",
+    "test_keys",
+]
 
 
 @final
@@ -112,6 +122,12 @@ def _recorded_history(manifest: Manifest, planned: PlannedTest) -> str | None:
         return f"{manifest.definitions_sha256}/{planned.id}"
     data = manifest.suite.scenarios.get(planned.scenario, {}).get("data")
     return None if data is None else f"{manifest.data.get(f'{planned.scenario}.data', data)}/{planned.trunk or ''}"
+
+
+def advise_generalising(manifests: Iterable[Manifest]) -> str:
+    """Return how to generalise the result of one conversation. Other seeds do not help if all tests are about recorded histories."""
+    recorded = all(key.recorded is not None for manifest in manifests for key in test_keys(manifest).values())
+    return "add histories or questions to generalise" if recorded else "add seeds to generalise"
 
 
 def by_key(runs: Iterable[GradedRun]) -> dict[Key, list[TestResult]]:

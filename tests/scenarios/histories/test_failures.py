@@ -33,7 +33,7 @@ LOG = [
 ]
 CALLED = {"question": "What is my cat called?", "answer": "Olive", "evidence": ["her name is olive"]}
 SAVED = CALLED | {"evidence": ["1:1"], "before": "3:1", "confirmed": True}
-RUN = "history-notebook-seed0"
+RUN = "history-log-notebook-seed0"
 
 
 def write_lines(path: Path, values: list[dict[str, object]]) -> Path:
@@ -170,7 +170,7 @@ def test_a_log_that_has_changed_is_noticed(made: Path, tmp_path: Path) -> None:
     data = ["--data", f"history={log}", "--data", f"questions={made / 'asked.jsonl'}"]
     assert run_command(["run", "history", *data, "--agent", "silent", "--out", str(tmp_path)]) == 0
     write_lines(log, [LOG[0], LOG[0] | {"content": "He is shy."}, *LOG[1:]])
-    run = RunFolder(tmp_path / "history-silent-seed0")
+    run = RunFolder(tmp_path / "history-log-silent-seed0")
     with pytest.raises(InputError, match="has changed since the run"):
         find_failure(run, past_of(run, 2, "history-1"))
 

@@ -81,6 +81,28 @@ def test_it_is_compared_gated_and_replayed_but_not_published(log: Path, tmp_path
     assert "its checksum does not match" in capsys.readouterr().err
 
 
+def test_half_a_surrogate_pair_is_replaced_and_noted_in_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, questions, plain = tmp_path / "chat.txt", tmp_path / "questions.jsonl", tmp_path / "plain.jsonl"
+    asked = '{"question": "Who is my cat %s?", "answer": "Olive%s"}\n'
+    log.write_bytes(b"3/1/24, 6:05 PM - Ada: My cat is Olive \xed\xa0\xbd\xed\xb8\x80\xed\xa0\xbd.\n" + asked.encode() % (b"\\ud83d", b""))
+    questions.write_text(asked % ("", "\\udc00"), "utf-8")
+    replaced = "characters that are not valid Unicode were replaced"
+    assert run_command(["convert", str(log), str(plain)]) == 0
+    assert replaced in capsys.readouterr().out
+    assert "My cat is Olive \U0001f600\ufffd." in plain.read_text("utf-8")
+    assert "Who is my cat \ufffd?" in plain.read_text("utf-8")
+    given = [{"id": "1", "answer": "Olive \ud83d"}, {"id": "2", "answer": "Olive\udc00"}]
+    answers = write(tmp_path / "answers.jsonl", given)  # type: ignore[arg-type]
+    for path in (log, plain):
+        out = tmp_path / f"{path.stem}-run"
+        arguments = ["--questions", str(questions), "--data", f"history={path}", "--out", str(out)]
+        assert run_command(["score", "--answers", str(answers), *arguments]) == 0
+        assert f"note: {answers}: {replaced}" in capsys.readouterr().err
+        assert result_of(out).data_changes[0].endswith(replaced)
+        assert {test.score for test in result_of(out).tests} == {1}
+        assert "\ufffd" in (out / "report.html").read_text("utf-8")
+
+
 def test_ids_alone_score_the_search(log: Path, tmp_path: Path) -> None:
     found = write(tmp_path / "found.jsonl", [{"id": "cat", "retrieved": ["b"]}, {"id": "home", "retrieved": ["a", "b"]}])
     assert score(found, log, tmp_path / "run") == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import longspan
+from longspan.scenarios.histories.formats.conversion import convert_log
 from longspan.scenarios.histories.formats.reading import read_log
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
@@ -62,6 +63,16 @@ def test_they_join_the_questions_of_the_log(tmp_path: Path) -> None:
     log = lines(tmp_path / "log.jsonl", [*LOG, WHEN])
     (history,) = read_log(log, questions=lines(tmp_path / "more.jsonl", [CALLED]))
     assert [(each.id, each.text) for each in history.questions] == [("1", WHEN["question"]), ("2", CALLED["question"])]
+
+
+def test_questions_dated_before_the_end_of_the_log_are_remarked(log: Path, tmp_path: Path) -> None:
+    dated = [CALLED | {"at": "2024-01-01T09:00"}, WHEN | {"at": "2024-03-10T09:00+02:00"}, DOG | {"at": "2024-04-12T09:30"}]
+    (history,) = read_log(log, questions=lines(tmp_path / "q.jsonl", dated))
+    remark = "asked after the whole log, although dated before its last session (2024-04-12 09:30:00): 1, 2"
+    assert history.remarks == (remark,)
+    assert list(convert_log(lines(tmp_path / "all.jsonl", [*LOG, *dated]), tmp_path / "plain.jsonl"))[1:] == [remark]
+    (again,) = read_log(tmp_path / "plain.jsonl")
+    assert again.remarks == (remark,)
 
 
 def test_a_question_names_its_conversation_if_there_are_several(tmp_path: Path) -> None:

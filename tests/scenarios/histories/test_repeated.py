@@ -49,7 +49,7 @@ def play(data: Path, agent: str, seed: str, out: Path, *more: str) -> None:
 
 def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple[int, str]]) -> None:
     one = log(tmp_path / "one")
-    copy = tmp_path / "copy.jsonl.gz"
+    copy = tmp_path / "mine.jsonl.gz"
     copy.write_bytes(gzip.compress(one.read_bytes()))
     play(one, "oracle", "0", tmp_path / "runs")
     play(copy, "silent", "0", tmp_path / "runs")
@@ -61,7 +61,7 @@ def test_data_is_known_by_what_it_says(tmp_path: Path, call: Callable[..., tuple
     assert f"Data: history.data mine.jsonl (SHA-256 {sha256[:12]})" in compared
     assert "oracle silent 100% (1.00)" in compared
     assert f"(SHA-256 {sha256[:12]})" in call("list", "runs", tmp_path / "runs")[1]
-    report = (tmp_path / "runs/history-oracle-seed0/report.html").read_text("utf-8")
+    report = (tmp_path / "runs/history-mine-oracle-seed0/report.html").read_text("utf-8")
     assert f"<dt><bdi>history.data</bdi></dt><dd><bdi>{one}</bdi>, SHA-256 {sha256}</dd>" in report
 
 
@@ -88,13 +88,15 @@ def test_results_of_other_data_under_the_same_name_are_neither_pooled_nor_paired
     log(tmp_path, spoken(CAT, called="named"))
     after = hashlib.sha256(data.read_bytes()).hexdigest()[:12]
     play(data, "silent", "0", runs)
-    mine, theirs = runs / "history-oracle-seed0", runs / "history-silent-seed0"
+    mine, theirs = runs / "history-mine-oracle-seed0", runs / "history-mine-silent-seed0"
 
     code, refused = call("compare", mine, "--baseline", theirs)
     assert code == 2
     assert f"(SHA-256 {before}) in one" in refused
     assert f"(SHA-256 {after}) in the other" in refused
-    with pytest.raises(longspan.InputError, match=r"history-oracle-seed0 and history-silent-seed0 cannot be compared: history\.data"):
+    with pytest.raises(
+        longspan.InputError, match=r"history-mine-oracle-seed0 and history-mine-silent-seed0 cannot be compared: history\.data"
+    ):
         longspan.load(runs)
     both = f"mine.jsonl is not the same data in {mine.name} (SHA-256 {before}) and {theirs.name} (SHA-256 {after})"
     code, grouped = call("compare", runs)
@@ -146,7 +148,7 @@ def test_one_history_is_one_witness_whatever_the_seeds(tmp_path: Path, call: Cal
         longspan.check(
             "silent", suite="history", data={"history": log(tmp_path)}, no_worse_than=tmp_path / "oracle", out=tmp_path / "checked"
         )
-    alone = longspan.load(tmp_path / "silent" / "history-silent-seed0")
+    alone = longspan.load(tmp_path / "silent" / "history-mine-silent-seed0")
     assert alone.interval == results.interval  # it knows no more
 
 

@@ -20,8 +20,15 @@ TIME = Question("16", "When does it open?", "2 PM")
 DISH = Question("4", "Which dish?", "(b) Soup with leeks", options=("(a) Rice", "(b) Soup with leeks", "(c) Soup with beans"))
 NEVER = Question("5", "Which town is my cousin Ada moving to?", "You did not say.", answerable=False, trap="Oakham")
 FREE = Question("6", "What did Ada adopt?", "a cat")
+GUESTS = Question("9", "Who came to the party?", "Fiona and the Bruno twins")
+FRUIT = Question("10", "What did I buy?", "apples, pears, and 2 plums")
+PETS = Question("11", "What are my cat and my dog called?", "Olive and Rex")
+PLACES = Question("12", "Where have I been?", "Paris, Texas and London, Ontario")
+DATES = Question("13", "When was I in Kyoto?", "May 5, 2023 and June 6, 2024")
 QUESTIONS = (
     TOWN,
+    GUESTS,
+    FRUIT,
     DAYS,
     DATE,
     DISH,
@@ -99,6 +106,26 @@ def score(verdict: RuleVerdict | None) -> float | None:
         (FREE, "OK.", 0),
         (NEVER, "Got it!", 0),
         (QUESTIONS[-1], "OK.", 0),
+        (GUESTS, "Fiona, Bruno twins", 1),
+        (GUESTS, "the Bruno twins and Fiona", 1),
+        (GUESTS, "It was **the Bruno twins**, plus Fiona.", 1),
+        (GUESTS, "Your guests:\n1. Bruno twins\n2. Fiona", 1),
+        (GUESTS, "Fiona", None),
+        (GUESTS, "Fiona and Fiona", None),
+        (GUESTS, "Fiona, the Bruno twins and Carl", None),
+        (GUESTS, "a friend, Fiona and the Bruno twins", None),
+        (GUESTS, "Carl came with Fiona and the Bruno twins.", None),
+        (GUESTS, "Fiona or the Bruno twins", None),
+        (GUESTS, "Not Fiona and the Bruno twins", None),
+        (GUESTS, "Maybe Fiona and the Bruno twins", None),
+        (FRUIT, "Pears, 2 plums, apples", 1),
+        (FRUIT, "You bought 2 plums, pears & apples.", 1),
+        (FRUIT, "apples, pears, 2 plums, figs", None),
+        (FRUIT, "- figs\n- apples\n- pears\n- 2 plums", None),
+        (PETS, "Olive, Rex", 1),
+        (PETS, "Rex and Olive", None),
+        (PLACES, "Paris, Ontario and London, Texas", None),
+        (DATES, "May 5, 2024 and June 6, 2023", None),
     ],
 )
 def test_verdicts(question: Question, reply: str, points: float | None) -> None:
@@ -226,12 +253,13 @@ def test_no_reply_makes_a_rule_raise(reply: str, question: Question, rivals: lis
         "1,234,",
         "1.",
         "-$5 million ",
+        "pears,",
         "at 3:30 ",
     ],
 )
 def test_time_grows_linearly(piece: str) -> None:
     def work(size: int) -> None:
-        for question in QUESTIONS[:8]:
+        for question in QUESTIONS[:10]:
             grade_reply(question, (piece * size)[:size], None)
 
     assert growth(work, MAX_CHARACTERS // 25, times=5) < 15

@@ -78,6 +78,21 @@ def rates(lines: list[str]) -> tuple[float, float]:
     return sum(labelled) / len(labelled), sum(right) / len(right)
 
 
+def test_questions_in_a_file_of_their_own_are_scrubbed_like_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, log, questions = tmp_path / "whole.jsonl", tmp_path / "log.jsonl", tmp_path / "questions.jsonl"
+    lines = [f"{json.dumps(row)}\n" for row in LOG]
+    for path, content in ((whole, lines), (log, lines[:-1]), (questions, lines[-1:])):
+        path.write_text("".join(content), "utf-8")
+    assert run_command(["convert", str(whole), str(tmp_path / "one.jsonl"), "--scrub"]) == 0
+    assert run_command(["convert", str(log), str(tmp_path / "two.jsonl"), "--scrub", "--questions", str(questions)]) == 0
+    assert (tmp_path / "one.jsonl").read_text("utf-8") == (tmp_path / "two.jsonl").read_text("utf-8")
+    with log.open("a", encoding="utf-8") as file:
+        file.write('{"conversation": "ben", "turns": [{"speaker": "user", "text": "Hi."}]}\n')
+    assert run_command(["convert", str(log), str(tmp_path / "plain.jsonl"), "--questions", str(questions)]) == 0
+    assert "left out, without a question: ben\n" in capsys.readouterr().out
+    assert [history.id for history in read_log(tmp_path / "plain.jsonl")] == ["1"]
+
+
 def test_most_labelled_data_are_replaced_and_little_else() -> None:
     """The recogniser was written with the messages at odd places. The others were only used to measure it."""
     lines = MESSAGES.read_text("utf-8").splitlines()
