@@ -25,6 +25,7 @@ _BETWEEN: Final = (
     r"(?:(?<=\n)\d\d?[.)]|[^\w.!?:]|\b(?:and|plus|also|a|an|the)\b){0,9}"
 )
 """What separates items in a reply: a comma, a word, or a new line with a bullet or a number."""
+_WITH: Final = re.compile(r"\W{0,3}with\b", re.IGNORECASE)
 _ENDS: Final = re.compile(r"[.!?:\n]")
 _ORDERED: Final = re.compile(r"\b(?:and|order|sequence|first|last|rank\w*|respectively)\b|&", re.IGNORECASE)
 """Words of questions whose answers may have a fixed order: "What are my cat and my dog called?"."""
@@ -41,19 +42,22 @@ def replace_list(question: str, answer: str, reply: str) -> str:
     if any(len(item.split()) > ITEM or not re.search(r"[^\W\d_]", item) for item in items):  # "2024" is a part of a date
         return reply
     text = flatten_layout(reply)
-    one = f"(?:{'|'.join(re.escape(item) for item in sorted(items, key=len, reverse=True))})(?!\\w)"
-    found = re.search(rf"(?<![\w$€£¥-]){one}(?:{_BETWEEN}{one}){{{len(items) - 1}}}", text, re.IGNORECASE)
+    one = f"(?<![\\w$€£¥-])(?:{'|'.join(re.escape(item) for item in sorted(items, key=len, reverse=True))})(?!\\w|['\u2019\u2032]\\w)"
+    found = re.search(rf"{one}(?:{_BETWEEN}{one}){{{len(items) - 1}}}", text, re.IGNORECASE)
     known = f" {plain(f'{question} {answer}')} "
     if found is None or any(f" {plain(name)} " not in known for name in find_names(text)):
         return reply
     listed = [item.casefold() for item in re.findall(one, found[0], re.IGNORECASE)]
     same = listed == items if _ORDERED.search(question) else sorted(listed) == sorted(items)
     before, after = text[: found.start()], text[found.end() :]
-    return reply if not same or _continues(before, -1) or _continues(after, 0) else f"{before}{KEY}{after}"
+    again = re.search(one, f"{before}\n{after}", re.IGNORECASE)
+    return reply if not same or again or _continues(before, -1) or _continues(after, 0) else f"{before}{KEY}{after}"
 
 
 def _continues(beside: str, end: int) -> bool:
     """Return whether the text before a list (`end` is -1) or after it (0) has another short item, next to a separator."""
+    if end == 0 and _WITH.match(beside):
+        return True
     parts = re.split(_BETWEEN, beside)
     if len(parts) < 2 or re.search(r"\w", parts[end]):
         return False

@@ -320,7 +320,7 @@ def _describe(each: ReachResult) -> str:
     if each.types_p is not None and each.types_p < TYPES_SHOWN:
         parts.append(f"It depends on the type: {describe_types(each)}.")
     if each.able < each.at_once / 2:
-        parts.append(f"Even in the same message, only {able} are right.")
+        parts.append(f"Even in the same message, {f'only {able} are' if each.able else f'none of {each.at_once} is'} right.")
     return " ".join(parts)
 
 

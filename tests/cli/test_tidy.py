@@ -245,7 +245,7 @@ def test_only_what_no_result_needs_is_deleted(tmp_path: Path, monkeypatch: pytes
     assert called("resume", "runs/unfinished") == 0
 
     assert called("run", "--scenario", "colours", "--tests", "2", "--agent", "notebook", "--json") == 0
-    change_json(first.with_name(f"{first.name}-2") / "manifest.json", lambda content: content.update(created="2999-01-02T00:00:00Z"))
+    change_json(first.with_name(f"{first.name}-run2") / "manifest.json", lambda content: content.update(created="2999-01-02T00:00:00Z"))
     capsys.readouterr()
     assert called("prune", "--replicates", "--yes") == 0
     left = capsys.readouterr().err

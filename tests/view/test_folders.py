@@ -18,6 +18,7 @@ from longspan.simulator.pages.view.run_list import ListedRun, MissingError, RunL
 from longspan.simulator.play.dry_run import dry_run
 from longspan.simulator.results.result import Result
 from longspan.simulator.running.planning import replan_run, setting_of
+from tests.report.pages import played
 from tests.view.conftest import ISOLATED, ORACLE, SILENT
 from tests.view.serving import Server, serving
 
@@ -96,6 +97,16 @@ def test_runs_in_folders_are_opened_and_lead_back(below: Server) -> None:
     assert below.get(f"/runs/older%2Fmay%2F{ORACLE}/live").status == 200
     beside = below.get(f"/side-by-side?run=older/may/{ORACLE}&run=older/may/{SILENT}&test=colours-1")
     assert f'href="/runs/older/may/{ORACLE}/report#test-colours-1"' in beside.text
+
+
+def test_a_test_side_by_side_names_agents_by_what_distinguishes_them(tmp_path: Path) -> None:
+    names = [played(tmp_path, "colours", agent=f"memory/{name}?answerer=none", tests=1).name for name in ("bm25", "recent")]
+    with serving(tmp_path) as server:
+        text = server.get(f"/side-by-side?run={names[0]}&run={names[1]}&test=colours-1").text.replace("<wbr>", "")
+    for name in ("bm25", "recent"):
+        assert text.count(f"<bdi>{name}</bdi>") > 2, "a reply in each turn"
+        assert f">{name}: ltm-2k-memory-{name}" in text, "the choice of a run begins with it"
+        assert text.count(f"<bdi>memory/{name}?answerer=none</bdi>") == 1, "the whole spec is in the result"
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,12 @@ def test_what_cannot_do_the_task_says_nothing_about_memory(tmp_path: Path, capsy
     assert said in " ".join(capsys.readouterr().out.split())
 
 
+def test_what_is_never_right_is_not_called_only_so_many(tmp_path: Path) -> None:
+    (found,) = longspan.run("reach@8k", agent="notebook?window=1k", out=tmp_path, progress=False).reach
+    assert (found.can, found.able) == (True, 0)
+    assert found.sentence.endswith("Looks like a token window. Even in the same message, none of 12 is right.")
+
+
 # ---- several runs
 
 
