@@ -26,8 +26,14 @@ def sweep(
     file: Annotated[Path, typer.Argument(help="A YAML file that defines the runs.", metavar="FILE")],
     out: Annotated[Path | None, typer.Option(help="The sweep's folder.", metavar="DIR", show_default="runs/ and FILE's name")] = None,
     jobs: Annotated[
-        int, typer.Option(help="The number of processes; each plays one run at a time.", parser=integer_parser(1, 1000), metavar="N")
-    ] = 1,
+        int | None,
+        typer.Option(
+            help="The number of processes; each plays one run at a time.",
+            parser=integer_parser(1, 1000),
+            metavar="N",
+            show_default="one that plays all runs concurrently",
+        ),
+    ] = None,
     on: Annotated[str | None, typer.Option(help="ray: play each run as a task of a Ray cluster.", metavar="WHERE")] = None,
     no_ship: Annotated[
         bool, typer.Option("--no-ship", help="With --on ray: do not send the current folder to machines that lack it.")
@@ -44,7 +50,7 @@ def sweep(
     """Play all runs that a file defines.
 
     Start it again to resume interrupted runs and play missing ones; finished runs are kept. Without --jobs, one process plays all
-    runs concurrently, which suits agents that wait for a network. --jobs suits agents that compute.
+    runs concurrently, which suits agents that wait for a network. --jobs suits agents that compute, such as local models.
     """
     from longspan.simulator.base.errors import InputError
     from longspan.simulator.base.files.locks import lock_folder
@@ -61,7 +67,7 @@ def sweep(
 
     if on not in (None, "ray"):
         raise InputError(f"--on {on!r:.40}: must be ray, or left out to play on this machine")
-    if on and jobs > 1:
+    if on and jobs is not None:
         raise InputError("--jobs and --on ray exclude each other; leave out one of them")
     if on and otel:
         raise InputError(
@@ -118,7 +124,7 @@ def sweep(
 
 def _play(
     left: list[tuple[Plan, RunFolder]],
-    jobs: int,
+    jobs: int | None,
     on: str | None,
     ships: bool,
     lock: int,

@@ -64,6 +64,15 @@ class Failing(Keeper):
         return super().reply(message)
 
 
+class Ordered(Keeper):
+    """Appends its own number to the file `order` at each turn."""
+
+    def reply(self, message: Message) -> str:
+        with Path("order").open("a") as order:
+            order.write(f"{os.getpid()} {id(self)}\n")
+        return super().reply(message)
+
+
 class Logged(Keeper):
     """Logs the turns that it gets to the file `asked`, with the Ray node that it runs on.
 

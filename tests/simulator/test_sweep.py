@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from longspan.simulator.journal.run_folder import RunFolder
 ROOT = Path(__file__).parents[2]
 MAIN = [sys.executable, "-c", "from longspan.simulator.cli import main; main()"]
 MODULE = "python:tests.simulator.sweepers"
+TWO = ("--jobs", "2")
 PRICED = Path(__file__).parent / "priced"
 
 LIMIT = 0.02
@@ -92,10 +94,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str,
     return of
 
 
-@pytest.mark.parametrize(("agent", "jobs"), [("Killer", 1), ("Orphan", 2)])
-def test_a_killed_sweep_continues(agent: str, jobs: int, tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]) -> None:
+@pytest.mark.parametrize(("agent", "jobs"), [("Killer", ()), ("Orphan", TWO)])
+def test_a_killed_sweep_continues(
+    agent: str, jobs: Sequence[str], tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]
+) -> None:
     write(tmp_path, agents=[f"{MODULE}:{agent}"], seeds=[0, 1, 2], spans=["2k"], tests=6)
-    arguments = ["s.yaml", "--out", "out", "--trust", "--jobs", str(jobs)]
+    arguments = ["s.yaml", "--out", "out", "--trust", *jobs]
     sweep(tmp_path, *arguments, code=-signal.SIGKILL)
     wait_for_all(tmp_path / "out")
     assert (tmp_path / "killed").exists()
@@ -109,6 +113,13 @@ def test_a_killed_sweep_continues(agent: str, jobs: int, tmp_path: Path, whole: 
     assert {each["state"] for each in index(tmp_path / "out")} == {"finished"}
 
 
+def test_a_job_plays_one_run_at_a_time(tmp_path: Path) -> None:
+    write(tmp_path, agents=[f"{MODULE}:Ordered"], seeds=[0, 1])
+    sweep(tmp_path, "s.yaml", "--trust", "--jobs", "1")
+    order = [name for name, _ in groupby((tmp_path / "order").read_text().splitlines())]
+    assert len(order) == 2
+
+
 def test_a_process_that_dies_interrupts_only_its_run(tmp_path: Path, whole: Callable[[str], dict[str, list[dict[str, Any]]]]) -> None:
     write(tmp_path, agents=[f"{MODULE}:Killer"], seeds=[0, 1, 2], spans=["2k"], tests=6)
     message = sweep(tmp_path, "s.yaml", "--out", "out", "--trust", "--jobs", "2", code=1).stderr
@@ -118,15 +129,15 @@ def test_a_process_that_dies_interrupts_only_its_run(tmp_path: Path, whole: Call
     assert journals(tmp_path / "out") == whole("Killer")
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_failing_run_does_not_affect_the_others(jobs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [(), TWO])
+def test_a_failing_run_does_not_affect_the_others(jobs: Sequence[str], tmp_path: Path) -> None:
     write(tmp_path, agents=[f"{MODULE}:Failing", "oracle"], seeds=[0, 1])
     (tmp_path / "broken").touch()
-    message = sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs, code=1).stderr
+    message = sweep(tmp_path, "s.yaml", "--trust", *jobs, code=1).stderr
     assert message.count("out of order") == 2
     assert [each["state"] for each in index(tmp_path / "runs" / "s")] == ["interrupted", "interrupted", "finished", "finished"]
     (tmp_path / "broken").unlink()
-    assert "4 of 4 runs finished, 2 of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
+    assert "4 of 4 runs finished, 2 of them before" in sweep(tmp_path, "s.yaml", "--trust", *jobs).stdout
 
 
 def test_contrasts_are_tested_when_all_runs_are_finished_and_before_in_those_that_are(tmp_path: Path) -> None:
@@ -203,12 +214,12 @@ def test_two_processes_cannot_play_one_sweep(tmp_path: Path) -> None:
     assert "another process is playing this sweep" in message
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_stopped_sweep_continues(jobs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [(), TWO])
+def test_a_stopped_sweep_continues(jobs: Sequence[str], tmp_path: Path) -> None:
     write(tmp_path, agents=[f"{MODULE}:Waiting"], spans=["2k"], tests=6, seeds=[0, 1, 2])
     os.mkfifo(tmp_path / "reached")
     os.mkfifo(tmp_path / "continue")
-    process = start(tmp_path, "s.yaml", "--trust", "--jobs", jobs)
+    process = start(tmp_path, "s.yaml", "--trust", *jobs)
     assert (tmp_path / "reached").read_text() == "reached"
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
@@ -218,7 +229,7 @@ def test_a_stopped_sweep_continues(jobs: str, tmp_path: Path) -> None:
     assert process.returncode == 130
     states = [each["state"] for each in index(tmp_path / "runs" / "s")]
     assert "interrupted" in states
-    assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(tmp_path, "s.yaml", "--trust", "--jobs", jobs).stdout
+    assert f"3 of 3 runs finished, {states.count('finished')} of them before" in sweep(tmp_path, "s.yaml", "--trust", *jobs).stdout
 
 
 def dollars(server: Server) -> float:
@@ -233,7 +244,7 @@ def test_the_processes_of_a_sweep_share_limits(jobs: int, tmp_path: Path, monkey
     with Server(latency=0.02).running() as server:
         agent = f"openai/some?context=2k&max_tokens=100&at_once=2&base_url={server.base_url('openai')}"
         write(tmp_path, agents=[agent], seeds=[0, 1, 2, 3], tests=1)
-        arguments = ["s.yaml", "--trust", "--jobs", str(jobs)]
+        arguments = ["s.yaml", "--trust", *(["--jobs", str(jobs)] if jobs > 1 else [])]
         message = sweep(tmp_path, *arguments, "--max-cost", str(LIMIT), code=130).stderr
         assert "exceed the limit of $0.0" in message
         assert server.most_at_once <= 2
@@ -242,10 +253,10 @@ def test_the_processes_of_a_sweep_share_limits(jobs: int, tmp_path: Path, monkey
         assert dollars(server) <= LIMIT, "earlier costs count"
 
 
-@pytest.mark.parametrize(("jobs", "limit", "more"), [("1", ["--max-cost", "0.045"], "9"), ("2", ["--max-tokens-total", "450"], "1m")])
-def test_limits_hold_for_agents_that_tell_what_they_take(jobs: str, limit: list[str], more: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("jobs", "limit", "more"), [((), ["--max-cost", "0.045"], "9"), (TWO, ["--max-tokens-total", "450"], "1m")])
+def test_limits_hold_for_agents_that_tell_what_they_take(jobs: Sequence[str], limit: list[str], more: str, tmp_path: Path) -> None:
     write(tmp_path, agents=[f"{MODULE}:Paying"], seeds=[0, 1], tests=1, scenarios=["colours"])
-    arguments = ["s.yaml", "--trust", "--jobs", jobs]
+    arguments = ["s.yaml", "--trust", *jobs]
     message = sweep(tmp_path, *arguments, *limit, code=130).stderr
     assert "exceed the limit of" in message
     assert message.count("not known beforehand") == 1, "one line for the sweep, not one for each process"

@@ -22,7 +22,7 @@ def play_left(
     left: list[tuple[Plan, RunFolder]],
     runs: Sequence[RunFolder],
     *,
-    jobs: int,
+    jobs: int | None,
     on_ray: bool,
     ships: bool,
     lock: int,
@@ -31,7 +31,7 @@ def play_left(
     listener: Listener,
     pages: type[Page],
 ) -> list[Outcome]:
-    """Play the unfinished ones of a sweep's `runs`, in this process, in `jobs` others, or on a Ray cluster.
+    """Play the unfinished ones of a sweep's `runs`: concurrently in this process, one at a time in each of `jobs` others, or on a cluster.
 
     The cluster gets the current folder if `ships`. The whole sweep spends at most `limit`, and is stopped after `seconds`. `lock` is the
     file descriptor of the sweep's lock.
@@ -42,7 +42,7 @@ def play_left(
 
         return play_on_ray(left, listener=listener, pages=pages, limit=limit, spent=spent, dearest=dearest, ships=ships)
     ledger = Ledger(limit, spent, dearest)
-    if jobs == 1:
+    if jobs is None:
         return trio.run(lambda: play_runs(left, ledger, listener=listener, pages=pages, signals=True, seconds=seconds))
     count = min(jobs, len(left))
     return trio.run(lambda: play_in_processes(left, count, lock=lock, ledger=ledger, listener=listener, pages=pages, seconds=seconds))
