@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from tests.browser import Open
 
+# NumPy's threads spin while they wait for work, and the workers need the processors. Set before NumPy is imported; a command sets its own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # What is imported and collected stays: to search it for garbage meanwhile would find nothing, and take a third of the time.
 gc.disable()
 

@@ -31,10 +31,11 @@ RUN = ("run", "--scenario", "colours", "--agent", "python:huge:Huge", "--out", "
 
 def _longspan(folder: Path, *arguments: str, second: str, limit: int | None) -> subprocess.CompletedProcess[str]:
     (folder / "huge.py").write_text(AGENT)
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}  # which the command sets itself
     return subprocess.run(
         [sys.executable, "-c", "from longspan.simulator.cli import main; main()", *arguments],
         cwd=folder,
-        env=os.environ | {"SECOND": second},
+        env=kept | {"SECOND": second},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

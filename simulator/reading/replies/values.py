@@ -117,6 +117,7 @@ def _forms(word: str) -> Iterable[tuple[str, bool]]:
         yield word[:-1], False
 
 
+@lru_cache(maxsize=10_000)  # a word is part of many sets of values
 def _apart(form: str) -> str:
     """Return a pattern that matches a form with its compounds as one word or two."""
     return " ?".join(_word(word) for word in form.split()) if not form[:1].isdigit() else re.escape(form)

@@ -103,15 +103,19 @@ def question(message: str) -> tuple[str, str] | None:
     return None
 
 
-def statements(message: str) -> list[tuple[str, str, str]]:
-    """Return the facts that a message states: type, person and value of each."""
-    return [
+@cache
+def statements(message: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the facts that a message states: type, person and value of each.
+
+    An agent reads its whole conversation for each reply, so each message is read once.
+    """
+    return tuple(
         (kind, found["who"], found["value"])
         for text in (message, *_starts(message))
         for kind in KINDS
         for macro in (f"told_{kind}", *([f"changed_{kind}"] if kind in UPDATES else []))
         if (found := WORDING.read(macro, text))
-    ]
+    )
 
 
 def _ends(message: str) -> list[str]:
@@ -123,8 +127,8 @@ def _starts(message: str) -> list[str]:
 
 
 @cache
-def _states_fact(said: tuple[str, datetime]) -> bool:
-    return bool(statements(said[0]))
+def _count(message: str) -> int:
+    return TOKENS.count(message)
 
 
 @final
@@ -138,12 +142,12 @@ class Planted:
 
     def reply(self, message: Message) -> str:
         tokens, kept = 0, []
-        facts = sum(map(_states_fact, self._said))
+        facts = sum(bool(statements(text)) for text, _ in self._said)
         for ago, (text, at) in enumerate(reversed(self._said), 1):
-            facts -= _states_fact((text, at))
+            facts -= bool(statements(text))
             nights = (message.sent_at.date() - at.date()).days
             said = Said(text, tokens, ago, (message.sent_at - at).total_seconds(), nights, len(self._said) - ago, facts)
-            tokens += TOKENS.count(text)
+            tokens += _count(text)
             if self._kept(said):
                 kept.append(text)
         reply = reader(message.text, kept[::-1]) if self._able else "That is a good question, and I wish you a nice day."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import inf
 from pathlib import Path
 from random import Random
@@ -40,6 +41,19 @@ def read_reach(results: longspan.Results) -> tuple[ReachResult, list[ScoredQuest
     (found,) = results.reach
     tests = [test for folder in results.folders for test in read_result(RunFolder(folder)).tests]
     return found, [each.as_question(each.rung.score or 0) for each in place_rungs(tests)]
+
+
+@pytest.fixture(scope="module")
+def four_seeds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], longspan.Results]:
+    """Return the runs of an agent of `OUTSIDE` with four seeds. They are played once for all tests, which only read them."""
+
+    @cache
+    def play_once(name: str) -> longspan.Results:
+        agent = OUTSIDE[name]
+        out = tmp_path_factory.mktemp("outside")
+        return longspan.run("reach", agent=lambda: Planted(agent), span=8_000, seeds="0-3", out=out, progress=False)
+
+    return play_once
 
 
 def share(questions: Sequence[ScoredQuestion]) -> float:
@@ -102,14 +116,14 @@ def test_a_window_of_messages_is_reported_in_messages(tmp_path: Path) -> None:
     assert f"0 of {len(beyond)} beyond. Looks like a message window." in found.sentence
 
 
-def test_limits_in_virtual_time_are_reported_in_virtual_time(tmp_path: Path) -> None:
-    day, _ = play(OUTSIDE["a day"], 8_000, tmp_path / "day", seeds="0-3")
+def test_limits_in_virtual_time_are_reported_in_virtual_time(four_seeds: Callable[[str], longspan.Results]) -> None:
+    day, _ = read_reach(four_seeds("a day"))
     assert day.kind == "time window"
     assert day.reach is not None
     assert day.reach.seconds is not None
     assert (day.reach.seconds.low or 0) <= 86_400 <= (day.reach.seconds.high or 0)
     assert "hours of virtual time" in day.sentence
-    night, _ = play(OUTSIDE["until midnight"], 8_000, tmp_path / "night", seeds="0-3")
+    night, _ = read_reach(four_seeds("until midnight"))
     assert (night.kind, night.unit) == ("time window", "nights")
     assert night.sentence.startswith("Recalls plain facts stated since the last midnight")
 
@@ -128,22 +142,23 @@ def test_a_limit_is_the_same_at_every_span(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_no_claim_is_false_outside_the_family(name: str, tmp_path: Path) -> None:
+def test_no_claim_is_false_outside_the_family(name: str, four_seeds: Callable[[str], longspan.Results]) -> None:
     """Neither of four seeds together nor of the first alone."""
-    check_claims(*play(OUTSIDE[name], 8_000, tmp_path, seeds="0-3"))
-    (first,) = tmp_path.glob("*seed0")
+    results = four_seeds(name)
+    check_claims(*read_reach(results))
+    (first,) = (folder for folder in results.folders if folder.name.endswith("seed0"))
     check_claims(*read_reach(longspan.load(first)))
 
 
 @pytest.mark.parametrize("name", ["a dip in the middle", "written late", "written at night", "the first thirty facts"])
-def test_recall_that_does_not_fall_with_distance_has_no_kind_of_limit(name: str, tmp_path: Path) -> None:
-    found, _ = play(OUTSIDE[name], 8_000, tmp_path, seeds="0-3")
+def test_recall_that_does_not_fall_with_distance_has_no_kind_of_limit(name: str, four_seeds: Callable[[str], longspan.Results]) -> None:
+    found, _ = read_reach(four_seeds(name))
     assert (found.fits, found.kind, found.drop, found.reach) == (False, "unclear", None, None)
     assert [each.share for each in (found.thirds[0], found.thirds[-1])] == [found.near, found.far]
 
 
-def test_a_floor_above_half_has_a_drop_and_no_reach(tmp_path: Path) -> None:
-    found, _ = play(OUTSIDE["a window with a floor of 60%"], 8_000, tmp_path, seeds="0-3")
+def test_a_floor_above_half_has_a_drop_and_no_reach(four_seeds: Callable[[str], longspan.Results]) -> None:
+    found, _ = read_reach(four_seeds("a window with a floor of 60%"))
     assert found.reach is None
     assert found.drop is not None
     assert found.drop.tokens is not None
