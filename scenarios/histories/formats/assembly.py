@@ -17,7 +17,7 @@ from longspan.scenarios.histories.history import History, Question, Session, Utt
 from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
 
-__all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
+__all__ = ["LEFT_OUT", "SPEAKERS", "Asked", "Conversation", "Log", "Part", "Turn"]
 
 GAP: Final = timedelta(hours=1)
 """A longer pause between two messages starts a new session."""
@@ -27,6 +27,10 @@ MIN_REPEATED: Final = 20
 """Two conversations that begin with a shorter message may do so by chance."""
 MOST_NAMED: Final = 3
 """The number of turns that an error about an ambiguous quotation names."""
+SPEAKERS: Final = "names of the speakers: "
+"""How the remark begins that lists them, if the log has roles as well."""
+LEFT_OUT: Final = "files left out: "
+"""How the remark begins that lists files."""
 SKEW: Final = timedelta(seconds=2)
 """Two clocks may differ by this much, so a smaller step back in time says nothing about the order."""
 
@@ -285,7 +289,7 @@ class _Names:
         )
         self._many = any(count > 1 for count in Counter(role for role, _ in found).values())
         known = sorted({f"{role}: {_clean_name(name)}" for role, name in found if name.casefold() != role}) if not self._many else []
-        self.remarks = [f"names of the speakers: {', '.join(known)}"[:500]] if known else []
+        self.remarks = [f"{SPEAKERS}{', '.join(known)}"[:500]] if known else []
 
     def speaker(self, said: Said) -> str:
         return (_clean_name(said.name) if self._many or not said.role else said.role) or said.role or "unknown"

@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 # Each pattern is linear in the text: no repetition follows another that can match the same characters.
 
-_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----")
+_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]+(?:-(?!----)[^-]*)*-----END [A-Z ]{0,30}PRIVATE KEY-----")
 _LINK: Final = re.compile(
     r"\b(?:https?|wss?|ftp|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp)://[^\s<>\"'`]{1,2000}(?<![.,;:!?)\]])", re.IGNORECASE
 )
