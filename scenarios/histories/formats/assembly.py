@@ -96,7 +96,7 @@ class Conversation(NamedTuple):
         `tools`: include tool calls and results. Raises InputError if there are no turns or no questions.
         """
         for before in dict.fromkeys(self.befores.get(each.id, "") for each in self.questions) or [""]:
-            yield self._end_before(before)._history(where, tools=tools)
+            yield self._end_before(before)._history(f"{where}, before turn {before!r:.80}" if before else where, tools=tools)
 
     def _end_before(self, turn: str) -> Conversation:
         """Return the conversation up to a turn, with the questions that are asked there. An empty id is the end."""
