@@ -12,7 +12,7 @@ from longspan.scenarios.histories.formats.own import NamedQuestion
 from longspan.scenarios.histories.formats.questions import read_named
 from longspan.scenarios.histories.formats.reading import read_conversations
 from longspan.simulator.base.errors import InputError, first_problem
-from longspan.simulator.base.files.file_io import write_text
+from longspan.simulator.base.files.file_io import MAX_BYTES, read_packed, write_text
 from longspan.simulator.contract.question_files import Proposal
 
 __all__ = ["LOG_NOTE", "REJECTED", "ProposalReview", "dump_question"]
@@ -38,8 +38,8 @@ class ProposalReview:
         self._read = file.read_bytes()
         if log is None:
             try:
-                log = Path((file.parent / (file.name + LOG_NOTE)).read_text("utf-8"))
-            except (OSError, UnicodeDecodeError):
+                log = Path(_read_text(file.parent / (file.name + LOG_NOTE)))
+            except InputError:
                 raise InputError(f"{file}: its log is not known; name it with --from LOG") from None
         conversations = read_conversations(log)
         self._only = conversations[0].id if len(conversations) == 1 else ""
@@ -85,7 +85,7 @@ class ProposalReview:
         self._require_unchanged()
         # The rejected file first: an interruption in between leaves the question in both files rather than in none.
         gone = dump_question(self._questions[self._at]) | {"reason": f"dropped by a person: {reason}" if reason else "dropped by a person"}
-        before = self._rejected.read_text("utf-8") if self._rejected.exists() else ""
+        before = _read_text(self._rejected) if self._rejected.exists() else ""
         line = json.dumps(gone, ensure_ascii=False) + "\n"
         self._write(self._rejected, before if before.endswith(line) else before + line)
         del self._questions[self._at]
@@ -108,6 +108,13 @@ class ProposalReview:
             write_text(path, text)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}; the earlier keys are saved") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return read_packed(path, MAX_BYTES).decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8; move it away") from None
 
 
 def dump_question(question: NamedQuestion) -> dict[str, Any]:

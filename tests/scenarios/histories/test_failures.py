@@ -319,7 +319,10 @@ def test_a_review_does_not_undo_what_another_program_added(made: Path, file: Pat
         with pytest.raises(InputError, match="has changed meanwhile; start again"):
             decide()
     assert file.read_bytes() == before
-    assert not file.with_name("review.jsonl.rejected.jsonl").exists()
+    assert not (rejected := file.with_name("review.jsonl.rejected.jsonl")).exists()
+    rejected.write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"rejected.jsonl: is not UTF-8; move it away"):
+        open_review(file, made / "log.jsonl").drop("")
 
 
 def test_without_a_file_of_questions_there_are_no_such_pages(made: Path) -> None:
