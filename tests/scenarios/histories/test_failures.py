@@ -319,7 +319,8 @@ def test_a_review_does_not_undo_what_another_program_added(made: Path, file: Pat
         with pytest.raises(InputError, match="has changed meanwhile; start again"):
             decide()
     assert file.read_bytes() == before
-    assert not (rejected := file.with_name("review.jsonl.rejected.jsonl")).exists()
+    rejected = file.with_name("review.jsonl.rejected.jsonl")
+    assert not rejected.exists()
     rejected.write_bytes(b"\xff")
     with pytest.raises(InputError, match=r"rejected.jsonl: is not UTF-8; move it away"):
         open_review(file, made / "log.jsonl").drop("")
