@@ -33,6 +33,8 @@ def find_failure(scenario: Scenario, facts: Mapping[str, Any], place: int, messa
     """Return the turn of a log at a place of a told history. See `FailureFinder`."""
     if not isinstance(scenario, Histories) or scenario.data is None:
         raise InputError("the history is made up: only turns of a recorded log become questions")
+    if scenario.delivery != "told":
+        raise InputError(f"the run has the log among other tests (delivery={scenario.delivery}): play it again without this setting")
     history = next((each for each in scenario.load() if each.id == facts.get("history")), None)
     told = tell_turns(history) if history is not None else []
     if history is None or place >= len(told) or told[place].message != message:

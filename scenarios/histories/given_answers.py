@@ -178,4 +178,4 @@ def _read_rows(path: Path) -> Iterator[tuple[str, _GivenRow]]:
 def _entries(where: str, given: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for id, value in given.items():
         own = value if isinstance(value, dict) else {"retrieved" if isinstance(value, list) else "answer": value}
-        yield f"{where}, {id!r:.80}", {"id": id} | own
+        yield f"{where}, {id!r:.80}", own | {"id": id}

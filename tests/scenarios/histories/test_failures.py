@@ -17,9 +17,11 @@ from playwright.sync_api import expect
 from tests.browser import Open
 from tests.view.serving import Server, serving
 
+from longspan.scenarios.histories.failures import find_failure as find_logged
 from longspan.scenarios.histories.formats.reading import read_log
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
+from longspan.simulator.contract.plugins import installed_scenarios
 from longspan.simulator.contract.question_files import open_review
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.asking import find_failure, past_of
@@ -166,6 +168,9 @@ def test_only_a_recorded_turn_with_something_before_it_becomes_a_question(made: 
     ]:
         with pytest.raises(InputError, match=words):
             find_failure(run, past_of(run, turn, conversation))
+    woven = installed_scenarios(run.manifest.suite.scenarios)["history"].model_copy(update={"delivery": "weave"})
+    with pytest.raises(InputError, match="play it again without this setting"):
+        find_logged(woven, {"history": "1"}, 2, "What is my cat called?")
     moved = Path(shutil.copytree(run.path, tmp_path / RUN))  # someone else's folder: its log is not read unasked
     with pytest.raises(InputError, match=r"log\.jsonl"):
         find_failure(RunFolder(moved), past_of(RunFolder(moved), 2, "history-1"))
