@@ -105,8 +105,10 @@ class LoggedFailure:
         """Raise InputError if the question does not fit the log."""
         with TemporaryDirectory() as folder:
             alone = Path(folder, "question.jsonl")
-            alone.write_text(line, "utf-8", errors="replace")
             try:
+                alone.write_text(line, "utf-8")
                 read_conversations(self._log, alone)
+            except UnicodeEncodeError:
+                raise InputError("the question cannot be saved: it is not valid Unicode") from None
             except InputError as error:
                 raise InputError(str(error).removeprefix(f"{alone}, line 1: ")) from None

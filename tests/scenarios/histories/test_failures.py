@@ -143,6 +143,7 @@ def test_the_terminal_asks_for_the_answer_and_its_turn(made: Path, tmp_path: Pat
         (["--answer", "Olive"], "name its file with --save"),
         (["--save", "no/folder/q.jsonl", "--answer", "Olive", "--evidence", "1:1"], "no/folder/q.jsonl: cannot be written: No such file"),
         (["--save", "PIPE", "--answer", "Olive", "--evidence", "1:1"], "is not a regular file; name another one"),
+        (["--save", "FILE", "--answer", "a\udcff", "--evidence", "1:1"], "is not valid Unicode"),
         (["--save", "FILE", "--answer", " ", "--evidence", "1:1"], "the question needs an answer"),
         (["--save", "TABLE", "--answer", "Olive", "--evidence", "1:1"], "is not in JSON lines; name another file"),
     ],

@@ -106,6 +106,7 @@ def test_ids_alone_score_the_search(log: Path, tmp_path: Path) -> None:
         ('{"cat": "Olive", "hom": "x"}', "'hom': no question has the id 'hom'; did you mean home?"),
         ('{"c\\u001b[31m": "x"}', r"no question has the id 'c\x1b[31m'; ids are such as 'cat'"),
         ('{"id": "cat", "answer": "a"}\n{"id": "1/cat", "answer": "b"}', "line 2: question '1/cat' is answered twice; keep one of them"),
+        ('{"nobody": {"id": "cat", "answer": "Olive"}}', "no question has the id 'nobody'"),
         ('{"id": "cat"}', "line 1: has neither an answer nor retrieved ids"),
         ('{"id": "cat", "retrieved": ["t1", "t9"]}', "retrieved: '1' has no turn and no session 't9'; ids are such as 't1'"),
         ('{"id": "cat", "retrieved": [[]]}', "retrieved.0: must not be empty"),
