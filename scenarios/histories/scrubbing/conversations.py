@@ -34,7 +34,8 @@ def describe_scrubbing(scrubber: Scrubber, *, show: bool) -> Iterator[str]:
     different = [kind for kind, _ in scrubber.replaced]
     kinds = sorted(set(different), key=lambda kind: (-different.count(kind), kind))
     counts = [f"{different.count(kind):,} {_plural(kind) if different.count(kind) > 1 else _singular(kind)}" for kind in kinds]
-    yield f"scrubbed {', '.join(counts) or 'nothing'}, in {sum(scrubber.counts.values()):,} places"
+    places = sum(scrubber.counts.values())
+    yield f"scrubbed {', '.join(counts) or 'nothing'}, in {places:,} place{'s' * (places != 1)}"
     if show:
         yield from (f"  {kind}: {original} -> {made}" for (kind, original), made in sorted(scrubber.replaced.items()))
     yield NO_GUARANTEE

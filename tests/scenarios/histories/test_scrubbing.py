@@ -159,6 +159,12 @@ def test_names_outside_texts_do_not_leak_and_ids_stay_different(tmp_path: Path, 
     assert [word for word in ("Smith", "Jo", "Bob", "mark", "x_1", "Alda") if word in speakers] == []
 
 
+@pytest.mark.parametrize("data", ["tel:0048123456789", "Phone:555-123-4567", "My password is: hunter2x"])
+def test_data_may_follow_a_colon(data: str) -> None:
+    assert data.partition(":")[2].strip() not in scrubbed(data)[0]
+    assert scrubbed("from 10:30 20 2024")[0] == "from 10:30 20 2024"
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.sampled_from(["Priya", "王小明", "O'Connor", "Анна"]))
 def test_any_text_is_scrubbed_alike(text: str, name: str) -> None:
