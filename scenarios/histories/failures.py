@@ -33,11 +33,15 @@ def find_failure(scenario: Scenario, facts: Mapping[str, Any], place: int, messa
     """Return the turn of a log at a place of a told history. See `FailureFinder`."""
     if not isinstance(scenario, Histories) or scenario.data is None:
         raise InputError("the history is made up: only turns of a recorded log become questions")
+    if scenario.delivery != "told":
+        raise InputError(f"the run has the log among other tests (delivery={scenario.delivery}): play it again without this setting")
     history = next((each for each in scenario.load() if each.id == facts.get("history")), None)
     told = tell_turns(history) if history is not None else []
     if history is None or place >= len(told) or told[place].message != message:
         raise InputError(f"{scenario.data}: has changed since the run: its turn {place} is another one; play the log again")
-    conversation = next(each for each in read_conversations(scenario.data) if each.id == history.id or history.id.startswith(f"{each.id}@"))
+    # The longest id, because one conversation may be `a` and another `a@b`.
+    among = [each for each in read_conversations(scenario.data) if f"{history.id}@".startswith(f"{each.id}@")]
+    conversation = max(among, key=lambda each: len(each.id))
     if conversation.parts[0].turns[0].id in told[place].turns:
         raise InputError(f"turn {place} is the first of the log: nothing was said before that the agent could remember")
     return LoggedFailure(scenario.data, conversation, told[place].turns, message, told[place].reply)
@@ -70,6 +74,10 @@ class LoggedFailure:
         """Add the question to a file of JSON lines, which is created if it is missing. See `Failure`."""
         if not evidence:
             raise InputError("the question needs evidence: name an earlier turn that has the answer, by its id or a quotation")
+        if not answer.strip():
+            raise InputError("the question needs an answer")
+        if file.exists() and not file.is_file():  # opening a pipe would wait for its reader
+            raise InputError(f"{file}: is not a regular file; name another one")
         own = {} if self._conversation == "1" else {"conversation": self._conversation}
         before = self._index.turns[self._before].id
         given = {"question": question, "answer": answer, "evidence": list(evidence), "before": before, "confirmed": True, **own}
@@ -97,8 +105,10 @@ class LoggedFailure:
         """Raise InputError if the question does not fit the log."""
         with TemporaryDirectory() as folder:
             alone = Path(folder, "question.jsonl")
-            alone.write_text(line, "utf-8", errors="replace")
             try:
+                alone.write_text(line, "utf-8")
                 read_conversations(self._log, alone)
+            except UnicodeEncodeError:
+                raise InputError("the question cannot be saved: it is not valid Unicode") from None
             except InputError as error:
                 raise InputError(str(error).removeprefix(f"{alone}, line 1: ")) from None

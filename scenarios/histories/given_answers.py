@@ -112,6 +112,12 @@ class _Questions:
         for test in self.tests:
             for name in dict.fromkeys((test.script.facts["id"], self.names[test.id], test.id)):
                 self._by_name.setdefault(name, []).append(test)
+        # A question before a turn is about a history such as `conv-26@D3:1`, and the name of its conversation is enough to find it.
+        self._by_conversation: dict[str, list[Test]] = {}
+        for test in self.tests:
+            history = test.script.facts["history"]
+            for at in (place for place, character in enumerate(history) if character == "@"):
+                self._by_conversation.setdefault(f"{history[:at]}/{test.script.facts['id']}", []).append(test)
         scenario = tests[0].scenario
         if not isinstance(scenario, Histories) or not self.tests:
             raise InputError(f"scenario {scenario.name}: answers are scored for questions about a history, each in a test of its own")
@@ -120,7 +126,7 @@ class _Questions:
 
     def find(self, name: str, where: str) -> Test:
         """Return the test that asks a question. Raises InputError for an unknown or ambiguous name."""
-        found = self._by_name.get(name, [])
+        found = self._by_name.get(name) or self._by_conversation.get(name, [])
         if len(found) == 1:
             return found[0]
         if found:
@@ -174,4 +180,4 @@ def _read_rows(path: Path, notes: set[str]) -> Iterator[tuple[str, _GivenRow]]:
 def _entries(where: str, given: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for id, value in given.items():
         own = value if isinstance(value, dict) else {"retrieved" if isinstance(value, list) else "answer": value}
-        yield f"{where}, {id!r:.80}", {"id": id} | own
+        yield f"{where}, {id!r:.80}", own | {"id": id}

@@ -18,7 +18,7 @@ from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.reading.matching import join_some
 
-__all__ = ["Asked", "Conversation", "Log", "Part", "Turn"]
+__all__ = ["LEFT_OUT", "SPEAKERS", "Asked", "Conversation", "Log", "Part", "Turn"]
 
 GAP: Final = timedelta(hours=1)
 """A longer pause between two messages starts a new session."""
@@ -28,6 +28,10 @@ MIN_REPEATED: Final = 20
 """Two conversations that begin with a shorter message may do so by chance."""
 MOST_NAMED: Final = 3
 """The number of turns that an error about an ambiguous quotation names."""
+SPEAKERS: Final = "names of the speakers: "
+"""How the remark begins that lists them, if the log has roles as well."""
+LEFT_OUT: Final = "files left out: "
+"""How the remark begins that lists files."""
 SKEW: Final = timedelta(seconds=2)
 """Two clocks may differ by this much, so a smaller step back in time says nothing about the order."""
 
@@ -93,7 +97,7 @@ class Conversation(NamedTuple):
         `tools`: include tool calls and results. Raises InputError if there are no turns or no questions.
         """
         for before in dict.fromkeys(self.befores.get(each.id, "") for each in self.questions) or [""]:
-            yield self._end_before(before)._history(where, tools=tools)
+            yield self._end_before(before)._history(f"{where}, before turn {before!r:.80}" if before else where, tools=tools)
 
     def _end_before(self, turn: str) -> Conversation:
         """Return the conversation up to a turn, with the questions that are asked there. An empty id is the end."""
@@ -290,7 +294,7 @@ class _Names:
         )
         self._many = any(count > 1 for count in Counter(role for role, _ in found).values())
         known = sorted({f"{role}: {_clean_name(name)}" for role, name in found if name.casefold() != role}) if not self._many else []
-        self.remarks = [f"names of the speakers: {', '.join(known)}"[:500]] if known else []
+        self.remarks = [f"{SPEAKERS}{', '.join(known)}"[:500]] if known else []
 
     def speaker(self, said: Said) -> str:
         return (_clean_name(said.name) if self._many or not said.role else said.role) or said.role or "unknown"

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, final
 
 from longspan.scenarios.histories.data_files import Source, blame_value, find_near, list_sources
-from longspan.scenarios.histories.formats.assembly import Conversation, Log
+from longspan.scenarios.histories.formats.assembly import LEFT_OUT, Conversation, Log
 from longspan.scenarios.histories.formats.log_files import HEAD, Found, is_archive, parse_value, read_stream, read_values
 from longspan.scenarios.histories.formats.messages import Context, LogFormat, MessageError, Said, read_message
 from longspan.scenarios.histories.formats.own import MAX_NAME, NamedQuestion, OwnRemarks, OwnSession
@@ -87,7 +87,7 @@ class _Reader:
         for id, log in self.logs.items():
             log.remarks += sorted(self.notes)
             if self._left_out:
-                log.remarks.append(f"files left out: {', '.join(self._left_out)}"[:500])
+                log.remarks.append(f"{LEFT_OUT}{', '.join(self._left_out)}"[:500])
             yield id, log
 
     def add_questions(self, path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from longspan.scenarios.histories.formats.assembly import Conversation, Part
+from longspan.scenarios.histories.formats.assembly import LEFT_OUT, SPEAKERS, Conversation
 from longspan.scenarios.histories.history import Question
+from longspan.scenarios.histories.repairs import number_duplicates
 from longspan.scenarios.histories.scrubbing.scrubber import NO_GUARANTEE, Scrubber
 from longspan.scenarios.histories.telling import ROLES
 
@@ -21,8 +22,11 @@ def scrub_conversations(conversations: Sequence[Conversation]) -> tuple[list[Con
     scrubber = Scrubber()
     turns = [turn for each in conversations for part in each.parts for turn in part.turns]
     questions = [text for each in conversations for question in each.questions for text in _texts(question)]
-    scrubber.learn([*(turn.text for turn in turns), *questions], [turn.speaker for turn in turns if turn.speaker not in ROLES])
-    return [_scrub_conversation(each, scrubber) for each in conversations], scrubber
+    named = [remark.removeprefix(SPEAKERS) for each in conversations for remark in each.remarks if remark.startswith(SPEAKERS)]
+    names = [name.partition(": ")[2] for remark in named for name in remark.split(", ")]
+    scrubber.learn([*(turn.text for turn in turns), *questions], [*(turn.speaker for turn in turns if turn.speaker not in ROLES), *names])
+    ids = _scrub_ids([each.id for each in conversations], scrubber)
+    return [_scrub_conversation(each, ids[each.id], scrubber) for each in conversations], scrubber
 
 
 def describe_scrubbing(scrubber: Scrubber, *, show: bool) -> Iterator[str]:
@@ -30,7 +34,8 @@ def describe_scrubbing(scrubber: Scrubber, *, show: bool) -> Iterator[str]:
     different = [kind for kind, _ in scrubber.replaced]
     kinds = sorted(set(different), key=lambda kind: (-different.count(kind), kind))
     counts = [f"{different.count(kind):,} {_plural(kind) if different.count(kind) > 1 else _singular(kind)}" for kind in kinds]
-    yield f"scrubbed {', '.join(counts) or 'nothing'}, in {sum(scrubber.counts.values()):,} places"
+    places = sum(scrubber.counts.values())
+    yield f"scrubbed {', '.join(counts) or 'nothing'}, in {places:,} place{'s' * (places != 1)}"
     if show:
         yield from (f"  {kind}: {original} -> {made}" for (kind, original), made in sorted(scrubber.replaced.items()))
     yield NO_GUARANTEE
@@ -48,37 +53,46 @@ def _texts(question: Question) -> Iterator[str]:
     yield from (question.text, question.answer or "", question.trap, *question.options, *question.rubric)
 
 
-def _scrub_conversation(conversation: Conversation, scrubber: Scrubber) -> Conversation:
+def _scrub_conversation(conversation: Conversation, id: str, scrubber: Scrubber) -> Conversation:
     scrub = scrubber.scrub
+    sessions = _scrub_ids([part.id or "" for part in conversation.parts], scrubber)
+    turns = _scrub_ids([turn.id or "" for part in conversation.parts for turn in part.turns], scrubber)
+    ids = _scrub_ids([question.id for question in conversation.questions], scrubber)
     return conversation._replace(
-        id=scrub(conversation.id),
-        parts=tuple(_scrub_part(part, scrubber) for part in conversation.parts),
+        id=id,
+        parts=tuple(
+            part._replace(
+                id=sessions[part.id or ""],
+                turns=[
+                    turn._replace(
+                        id=turns[turn.id or ""],
+                        speaker=turn.speaker if turn.speaker in ROLES else scrubber.scrub_speaker(turn.speaker),
+                        text=scrub(turn.text),
+                    )
+                    for turn in part.turns
+                ],
+            )
+            for part in conversation.parts
+        ),
         questions=tuple(
             replace(
                 question,
-                id=scrub(question.id),
+                id=ids[question.id],
                 text=scrub(question.text),
                 answer=None if question.answer is None else scrub(question.answer),
+                kind=scrub(question.kind),
                 trap=scrub(question.trap),
-                evidence=tuple(map(scrub, question.evidence)),
+                evidence=tuple(turns[label] for label in question.evidence),
                 options=tuple(map(scrub, question.options)),
                 rubric=tuple(map(scrub, question.rubric)),
             )
             for question in conversation.questions
         ),
-        remarks=tuple(map(scrub, conversation.remarks)),
-        befores={scrub(question): scrub(turn) for question, turn in conversation.befores.items()},
+        remarks=tuple(scrub(remark) for remark in conversation.remarks if not remark.startswith(LEFT_OUT)),
+        befores={ids[question]: turns[turn] for question, turn in conversation.befores.items()},
     )
 
 
-def _scrub_part(part: Part, scrubber: Scrubber) -> Part:
-    scrub = scrubber.scrub
-    turns = [
-        turn._replace(
-            id=turn.id and scrub(turn.id),
-            speaker=turn.speaker if turn.speaker in ROLES else scrub(turn.speaker),
-            text=scrub(turn.text),
-        )
-        for turn in part.turns
-    ]
-    return part._replace(id=part.id and scrub(part.id), turns=turns)
+def _scrub_ids(ids: Sequence[str], scrubber: Scrubber) -> Mapping[str, str]:
+    """Return the new ids. They differ, as the old ones do: two addresses in one id each may become the same."""
+    return dict(zip(ids, number_duplicates(map(scrubber.scrub, ids)), strict=True))

@@ -14,7 +14,8 @@ __all__ = ["NAME_WORD", "find_names", "is_also_a_word"]
 NAME_WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W\d_]+)*")
 
 _CAPITAL: Final = r"(?-i:[^\W\d_a-zà-öø-ÿąćęłńóśźżа-яёα-ω])"
-_PART: Final = rf"{_CAPITAL}[^\W_]*(?:['’-][^\W\d_]+)*"
+# A bound, because a long chain of hyphens would be tried from each of its parts.
+_PART: Final = rf"{_CAPITAL}[^\W_]*(?:['’-][^\W\d_]+){{0,4}}"
 _PARTICLE: Final = r"(?:de la|de|van der|van den|van|von|der|den|da|di|del|dos|du|bin|ibn|al|el|ter|ten)"
 _FULL: Final = rf"(?P<name>{_PART}(?: (?:{_PARTICLE} )?{_PART}){{0,3}})"
 

@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 # Each pattern is linear in the text: no repetition follows another that can match the same characters.
 
-_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----")
+_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]+(?:-(?!----)[^-]*)*-----END [A-Z ]{0,30}PRIVATE KEY-----")
 _LINK: Final = re.compile(
     r"\b(?:https?|wss?|ftp|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp)://[^\s<>\"'`]{1,2000}(?<![.,;:!?)\]])", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _KNOWN_KEY: Final = re.compile(
 _NAMED_SECRET: Final = re.compile(
     r"(?:\b|_)(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_ -]?(?:access[_ -]?)?key)?|api[_ -]?key|access[_ -]?(?:key|token)"
     r"|auth[_ -]?token|token|bearer"
-    r"|pin(?: code)?|contraseña|mot de passe|passwort|kennwort|senha)\b[\"']?\s?(?:is |es |est |ist |was |[:=]\s?|(?<=bearer)\s)[\"'`]?"
+    r"|pin(?: code)?|contraseña|mot de passe|passwort|kennwort|senha)\b[\"']?\s?(?:(?:is|es|est|ist|was):? |[:=]\s?|(?<=bearer)\s)[\"'`]?"
     r"(?P<value>[^\s\"'`,;<>]{4,500})(?<![.!?)])",
     re.IGNORECASE,
 )
@@ -69,7 +69,7 @@ _IP6: Final = re.compile(
 )
 _MAC: Final = re.compile(r"(?<![\w:-])(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}(?![\w:-])", re.IGNORECASE)
 _OWN_MACHINE: Final = frozenset(("127.0.0.1", "0.0.0.0", "::", "::1"))  # noqa: S104  # recognised, not bound to
-_PHONE: Final = re.compile(r"(?<![\w.,:/$€£-])(?:\+|\()?\d(?:[ ().-]{0,2}\d){6,15}(?![\w/:-]|[.,]\d)")
+_PHONE: Final = re.compile(r"(?<![\w.,/$€£-])(?<!\d:)(?:\+|\()?\d(?:[ ().-]{0,2}\d){6,15}(?![\w/:-]|[.,]\d)")
 _CALLED: Final = re.compile(
     r"(?:phone|call|text|ring|tel|mobile|cell|fax|whatsapp|signal|reach|number|nummer|número|teléfono|móvil|numéro|手机|电话|телефон)\W",
     re.IGNORECASE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Container, Mapping
 from hashlib import sha256
+from itertools import chain, count
 from random import Random
 from typing import Final
 
@@ -28,11 +29,10 @@ def make_name(number: int, taken: Container[str], *, family: bool) -> str:
     """Return a made-up name that is not taken. `number` counts the names so far."""
     pool = _SURNAMES if family else _NAMES
     draw = Random(f"{family}/{number}")
-    candidates = iter([pool[(number + shift) % len(pool)] for shift in range(len(pool))])
-    while True:
-        name = next(candidates, None) or "".join(draw.choice(_SYLLABLES) for _ in range(3)).capitalize()
-        if name.casefold() not in taken:
-            return name
+    known = (pool[(number + shift) % len(pool)] for shift in range(len(pool)))
+    # Longer and longer ones, because all names of three syllables may be taken.
+    new = ("".join(draw.choice(_SYLLABLES) for _ in range(3 + attempt // 20)).capitalize() for attempt in count())
+    return next(name for name in chain(known, new) if name.casefold() not in taken)
 
 
 def make_replacement(kind: str, original: str, number: int) -> str:

@@ -19,9 +19,13 @@ NO_GUARANTEE: Final = (
 
 _WHOLE: Final = re.compile(r"[^\s,;\"'`()<>\[\]{}]{4,}")
 """A word that may be a number or a key that was recognised elsewhere by its context."""
+_SPOKEN_NAME: Final = re.compile(r"[^\W\d_](?:\S*\w)?|\d\S*[^\W\d_]")
+"""A word of a speaker's name, without signs around it, such as the comma in "Smith, Jo". Numbers are no names."""
 _FAMILY: Final = re.compile(r"(?i:de la|de|van der|van den|van|von|der|den|da|di|del|dos|du|bin|ibn|al|el|ter|ten)")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words, where a name may be a part of what looks like a word."""
+MAX_PAUSE: Final = 50
+"""The most white space between two sentences. Without a limit, each name would need a search from the beginning of the text."""
 _ASKS: Final = re.compile(r"(?:^|[.!?]\s+|\n)$")
 
 
@@ -41,16 +45,16 @@ class Scrubber:
         self._words: set[str] = set()
         self._whole: dict[str, str] = {}
         self._made: dict[tuple[str, str], str] = {}
-        self._unspaced: re.Pattern[str] | None = None
+        self._unspaced: list[int] = []
         self._numbers: Counter[str] = Counter()
 
     def learn(self, texts: Iterable[str], speakers: Iterable[str] = ()) -> None:
         """Learn the names of people, and numbers and keys that only their context shows. `speakers` are names, whatever they look like."""
         found: dict[str, bool] = {}
         for speaker in dict.fromkeys(speakers):
-            for word in speaker.split():
+            for number, word in enumerate(_SPOKEN_NAME.findall(speaker)):
                 if NAME_WORD.fullmatch(word):
-                    found.setdefault(word, word != speaker.split()[0])
+                    found.setdefault(word, number > 0)
                 else:
                     self._whole[word] = "name"
         texts = list(texts)
@@ -65,10 +69,10 @@ class Scrubber:
             for each in find_forms(text):
                 if each.kind in ("account", "key") and _WHOLE.fullmatch(original := text[each.start : each.end]):
                     self._whole[original] = each.kind
+        self._words.update(name.casefold() for name in found)
         for name, family in found.items():
             self._learn_name(name, family=family)
-        if unspaced := sorted(filter(_UNSPACED.match, self._names), key=len, reverse=True):
-            self._unspaced = re.compile("|".join(map(re.escape, unspaced)))
+        self._unspaced = sorted({len(name) for name in self._names if _UNSPACED.match(name)}, reverse=True)
 
     def _learn_name(self, name: str, *, family: bool) -> None:
         key = name.casefold()
@@ -86,6 +90,11 @@ class Scrubber:
             at = each.end
         return "".join([*kept, text[at:]])
 
+    def scrub_speaker(self, speaker: str) -> str:
+        """Return a speaker with each word of the name replaced, also one that a text would have as a word, such as "will"."""
+        words = {word for word in _SPOKEN_NAME.findall(speaker) if not _FAMILY.fullmatch(word)}
+        return _SPOKEN_NAME.sub(lambda match: self._replace("name", match[0]) if match[0] in words else match[0], self.scrub(speaker))
+
     def find(self, text: str) -> list[Found]:
         """Return the personal data in a text, in order and without overlaps."""
         return _without_overlaps([*find_forms(text), *self._find_learned(text)])
@@ -95,8 +104,9 @@ class Scrubber:
             word = match[0] if match[0] in self._whole else match[0].rstrip(".:!?")
             if (kind := self._whole.get(word)) is not None:
                 yield Found(match.start(), match.start() + len(word), kind)
-        if self._unspaced is not None:
-            yield from (Found(*match.span(), "name") for match in self._unspaced.finditer(text))
+        for match in _UNSPACED.finditer(text) if self._unspaced else ():
+            ends = (match.start() + length for length in self._unspaced)
+            yield from (Found(match.start(), end, "name") for end in ends if text[match.start() : end] in self._names)
         for match in NAME_WORD.finditer(text):
             word, start, end = match[0], *match.span()
             for ending in ("'s", "’s"):
@@ -117,9 +127,10 @@ class Scrubber:
         """Return whether a name that is also a word is the word: in lower case, or as a verb at the beginning of a sentence."""
         if not is_also_a_word(word):
             return False
-        return word.islower() or (
-            word.casefold() in ("will", "may", "can", "so", "do", "an", "in", "on", "he", "she", "see") and bool(_ASKS.search(text[:start]))
-        )
+        if word.islower():
+            return True
+        is_verb = word.casefold() in ("will", "may", "can", "so", "do", "an", "in", "on", "he", "she", "see")
+        return is_verb and bool(_ASKS.search(text[max(0, start - MAX_PAUSE) : start]))
 
     def _replace(self, kind: str, original: str) -> str:
         self.counts[kind] += 1
@@ -136,7 +147,10 @@ class Scrubber:
         key = kind, re.sub(r"[\s().-]", "", original).casefold() if kind in ("phone", "card", "address", "e-mail") else original
         if key not in self._made:
             number = self._numbers[kind] = self._numbers[kind] + 1
-            self._made[key] = make_name(number, self._words, family=False) if kind == "name" else make_replacement(kind, original, number)
+            made = self._made[key] = (
+                make_name(number, self._words, family=False) if kind == "name" else make_replacement(kind, original, number)
+            )
+            self._words.add(made.casefold())
         return self._made[key]
 
 

@@ -26,13 +26,13 @@ def render_form(template: str, status: int = 200, **values: Any) -> Response:
     return response
 
 
-async def read_form(request: Request) -> dict[str, list[str]]:
+async def read_form(request: Request, most: int = MAX_FORM_BYTES) -> dict[str, list[str]]:
     """Return the values of a form's fields. Raises InputError if it is invalid or too large."""
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise InputError(f"the form has more than {MAX_FORM_BYTES:,} bytes")
+        if len(body) > most:
+            raise InputError(f"the form has more than {most:,} bytes")
     try:
         return parse_qs(body.decode("utf-8"), max_num_fields=40)
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, final
 from urllib.parse import quote
@@ -23,6 +24,8 @@ __all__ = ["QuestionPages"]
 
 LIMITER: Final = trio.CapacityLimiter(1)
 """Limits reading and writing of the file to one request at a time."""
+MAX_FORM_BYTES: Final = 1_000_000
+"""A form may contain a whole message of a log, in which a letter may take nine bytes."""
 
 
 @final
@@ -40,19 +43,24 @@ class QuestionPages:
 
     async def decide(self, request: Request) -> Response:
         """Apply a decision about a question, and show the next one."""
-        form = {name: values[-1].strip() for name, values in (await read_form(request)).items()}
-        error = await trio.to_thread.run_sync(self._apply, form, limiter=LIMITER)
+        form = {name: values[-1].strip() for name, values in (await read_form(request, MAX_FORM_BYTES)).items()}
+        try:
+            error = await trio.to_thread.run_sync(self._apply, form, limiter=LIMITER)
+        except InputError as problem:
+            error = str(problem)
         return await self._show_next(error) if error else RedirectResponse("/questions", 303, FORM_HEADERS)
 
     def _apply(self, form: dict[str, str]) -> str:
         """Apply a decision, and return what is wrong with it, or an empty string. The file may have changed since the page was made."""
         review = open_review(self.file, self._log)
         proposal = review.find_next()
-        if proposal is None or escape_invisible(proposal.question) != form.get("question"):
+        if proposal is None or _identify(proposal) != form.get("proposal"):
             return "the file has changed meanwhile: this is its next question now"
         if form.get("decision") == "keep":
             answer = form.get("answer", "")
-            review.keep(answer if answer and answer != escape_invisible(proposal.answer) else None)
+            # A browser's field has no line breaks, so white space says nothing.
+            same = "".join(answer.split()) == "".join(escape_invisible(proposal.answer).split())
+            review.keep(answer if answer and not same else None)
         elif form.get("decision") == "drop":
             review.drop(form.get("reason", ""))
         else:
@@ -62,7 +70,8 @@ class QuestionPages:
     async def _show_next(self, error: str = "") -> Response:
         summary, proposal = await trio.to_thread.run_sync(self._read, limiter=LIMITER)
         shown = None if proposal is None else Proposal(*map(_escape, proposal))
-        return render_form("review.html.j2", 422 if error else 200, file=str(self.file), summary=summary, proposal=shown, error=error)
+        values = {"file": str(self.file), "summary": summary, "proposal": shown, "error": error}
+        return render_form("review.html.j2", 422 if error else 200, **values, id="" if proposal is None else _identify(proposal))
 
     def _read(self) -> tuple[str, Proposal | None]:
         if not self.file.exists():
@@ -79,7 +88,7 @@ class QuestionPages:
     async def save(self, request: Request) -> Response:
         """Save the question in a form."""
         run = self._runs.run(request.path_params["name"])
-        form = await read_form(request)
+        form = await read_form(request, MAX_FORM_BYTES)
         save = partial(self._save, run, form)
         status, values = await trio.to_thread.run_sync(save, limiter=LIMITER)
         return render_form("failure.html.j2", status, **values)
@@ -118,6 +127,11 @@ class QuestionPages:
             return 200, values | {"saved": failure.save(self.file, question, given["answer"], evidence)}
         except InputError as error:
             return 422, values | {"error": str(error)}
+
+
+def _identify(proposal: Proposal) -> str:
+    """Return what a form names a proposal by: two questions may have the same words, and a browser changes line breaks and spaces."""
+    return sha256(repr(proposal._replace(total=0)).encode("utf-8", "replace")).hexdigest()
 
 
 def _escape(part: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,12 @@ from playwright.sync_api import expect
 from tests.browser import Open
 from tests.view.serving import Server, serving
 
+from longspan.scenarios.histories.failures import find_failure as find_logged
 from longspan.scenarios.histories.formats.reading import read_log
 from longspan.simulator.base.errors import InputError
 from longspan.simulator.cli import run_command
+from longspan.simulator.contract.plugins import installed_scenarios
+from longspan.simulator.contract.question_files import open_review
 from longspan.simulator.journal.run_folder import RunFolder
 from longspan.simulator.running.asking import find_failure, past_of
 
@@ -137,6 +142,9 @@ def test_the_terminal_asks_for_the_answer_and_its_turn(made: Path, tmp_path: Pat
         (["--save", "FILE", "--answer", "Rex", "--evidence", ""], "evidence '' is neither the id nor a part"),
         (["--answer", "Olive"], "name its file with --save"),
         (["--save", "no/folder/q.jsonl", "--answer", "Olive", "--evidence", "1:1"], "no/folder/q.jsonl: cannot be written: No such file"),
+        (["--save", "PIPE", "--answer", "Olive", "--evidence", "1:1"], "is not a regular file; name another one"),
+        (["--save", "FILE", "--answer", "a\udcff", "--evidence", "1:1"], "is not valid Unicode"),
+        (["--save", "FILE", "--answer", " ", "--evidence", "1:1"], "the question needs an answer"),
         (["--save", "TABLE", "--answer", "Olive", "--evidence", "1:1"], "is not in JSON lines; name another file"),
     ],
 )
@@ -145,10 +153,11 @@ def test_nothing_is_saved_that_would_not_play(
 ) -> None:
     table = tmp_path / "q.csv"
     table.write_text("question,answer\nWhat?,that\n", "utf-8")
-    places = {"FILE": str(tmp_path / "q.jsonl"), "TABLE": str(table)}
+    os.mkfifo(tmp_path / "pipe")
+    places = {"FILE": str(tmp_path / "q.jsonl"), "TABLE": str(table), "PIPE": str(tmp_path / "pipe")}
     assert ask(made, *(places.get(word, word) for word in more)) == 2
     assert words in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["q.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe", "q.csv"]
     assert table.read_text("utf-8") == "question,answer\nWhat?,that\n"
 
 
@@ -160,6 +169,9 @@ def test_only_a_recorded_turn_with_something_before_it_becomes_a_question(made: 
     ]:
         with pytest.raises(InputError, match=words):
             find_failure(run, past_of(run, turn, conversation))
+    woven = installed_scenarios(run.manifest.suite.scenarios)["history"].model_copy(update={"delivery": "weave"})
+    with pytest.raises(InputError, match="play it again without this setting"):
+        find_logged(woven, {"history": "1"}, 2, "What is my cat called?")
     moved = Path(shutil.copytree(run.path, tmp_path / RUN))  # someone else's folder: its log is not read unasked
     with pytest.raises(InputError, match=r"log\.jsonl"):
         find_failure(RunFolder(moved), past_of(RunFolder(moved), 2, "history-1"))
@@ -173,6 +185,18 @@ def test_a_log_that_has_changed_is_noticed(made: Path, tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "history-log-silent-seed0")
     with pytest.raises(InputError, match="has changed since the run"):
         find_failure(run, past_of(run, 2, "history-1"))
+
+
+def test_a_failure_belongs_to_its_conversation_whatever_the_ids(tmp_path: Path) -> None:
+    turns = [{"speaker": "user", "text": "My cat is Olive."}, {"speaker": "assistant", "text": "ok"}, {"speaker": "user", "text": "Which?"}]
+    named = [{"conversation": id, "turns": turns} for id in ("a", "a@b")]
+    log = write_lines(
+        tmp_path / "log.jsonl", [*named, *({"conversation": each["conversation"], **CALLED, "evidence": []} for each in named)]
+    )
+    assert run_command(["run", "history", "--data", f"history={log}", "--agent", "silent", "--out", str(tmp_path)]) == 0
+    run, file = RunFolder(tmp_path / "history-silent-seed0"), tmp_path / "q.jsonl"
+    find_failure(run, past_of(run, 1, "history-a-b")).save(file, "Which?", "Olive", ["1:1"])
+    assert [each["conversation"] for each in read_lines(file)] == ["a@b"]
 
 
 def test_a_failure_is_saved_once_and_next_to_others(made: Path, tmp_path: Path) -> None:
@@ -202,6 +226,11 @@ def file(made: Path) -> Iterator[Path]:
 def server(made: Path, file: Path) -> Iterator[Server]:
     with serving(made / "runs", "--questions", str(file), "--from", str(made / "log.jsonl")) as server:
         yield server
+
+
+def shown_proposal(server: Server) -> str:
+    found = re.search(r'name="proposal" value="(\w+)"', server.get("/questions").text)
+    return found[1] if found else ""
 
 
 def test_a_person_reviews_questions_and_adds_a_failure(server: Server, file: Path, visit: Open) -> None:
@@ -241,8 +270,8 @@ def test_a_person_reviews_questions_and_adds_a_failure(server: Server, file: Pat
 @pytest.mark.parametrize(
     ("path", "form", "status", "words"),
     [
-        ("/questions", {"question": "Whose boat?", "decision": "keep"}, 422, "the file has changed meanwhile"),
-        ("/questions", {"question": "What is my cat called?"}, 422, "choose Keep or Drop"),
+        ("/questions", {"proposal": "of another page", "decision": "keep"}, 422, "the file has changed meanwhile"),
+        ("/questions", {"proposal": "NEXT"}, 422, "choose Keep or Drop"),
         (f"/runs/{RUN}/question", {"turn": "2", "conversation": "history-1", "question": "Q?", "answer": "Olive"}, 422, "needs evidence"),
         (f"/runs/{RUN}/question", {"turn": "9", "conversation": "history-1", "question": "Q?", "answer": "Olive"}, 422, "has no turn 9"),
         (f"/runs/{RUN}/question", {"turn": "-1", "conversation": "x", "question": "Q?"}, 422, "has no conversation"),
@@ -251,11 +280,56 @@ def test_a_person_reviews_questions_and_adds_a_failure(server: Server, file: Pat
 )
 def test_a_wrong_form_changes_nothing(server: Server, file: Path, path: str, form: dict[str, str], status: int, words: str) -> None:
     before = file.read_bytes()
-    found, text = server.post(path, form)
+    shown = shown_proposal(server)
+    found, text = server.post(path, {name: value.replace("NEXT", shown) for name, value in form.items()})
     assert (found, words in text) == (status, True)
     for headers in ({"Origin": "http://evil.example"}, {"Cookie": None}):
-        assert server.post(path, {"question": "What is my cat called?", "decision": "keep"}, **headers)[0] == 403
+        assert server.post(path, {"proposal": shown, "decision": "keep"}, **headers)[0] == 403
     assert file.read_bytes() == before
+
+
+def test_any_question_can_be_decided_once(server: Server, file: Path, tmp_path: Path) -> None:
+    real = write_lines(
+        tmp_path / "real.jsonl",
+        [
+            {"question": " Two\nlines " + "ж" * 9000, "answer": "a\nb"},
+            {"question": "Which?", "answer": "A", "options": ["A", "B"]},
+            {"question": "The same?", "answer": "1"},
+            {"question": "The same?", "answer": "1", "before": "2:1"},
+        ],
+    )
+    file.unlink()
+    file.symlink_to(real)
+
+    def decide(**form: str) -> tuple[int, str]:
+        return server.post("/questions", {"proposal": shown_proposal(server), "decision": "keep"} | form)
+
+    assert decide(answer="ab")[0] == 303  # what a browser sends of an answer in two lines
+    status, text = decide(answer="C")
+    assert (status, "answer must be one of the options" in text) == (422, True)
+    assert decide(answer="B")[0] == 303
+    stale = shown_proposal(server)
+    assert decide()[0] == 303
+    assert decide(proposal=stale, decision="drop")[0] == 422
+    kept = read_lines(real)
+    assert file.is_symlink()
+    assert [each.get("confirmed") for each in kept] == [True, True, True, None]
+    assert [each["answer"] for each in kept[:2]] == ["a\nb", "B"]
+
+
+def test_a_review_does_not_undo_what_another_program_added(made: Path, file: Path) -> None:
+    review = open_review(file, made / "log.jsonl")
+    assert ask(made, "--save", str(file), "--answer", "Olive", "--evidence", "1:1") == 0
+    before = file.read_bytes()
+    for decide in (review.keep, partial(review.drop, "")):
+        with pytest.raises(InputError, match="has changed meanwhile; start again"):
+            decide()
+    assert file.read_bytes() == before
+    rejected = file.with_name("review.jsonl.rejected.jsonl")
+    assert not rejected.exists()
+    rejected.write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"rejected.jsonl: is not UTF-8; move it away"):
+        open_review(file, made / "log.jsonl").drop("")
 
 
 def test_without_a_file_of_questions_there_are_no_such_pages(made: Path) -> None:

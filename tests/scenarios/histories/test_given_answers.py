@@ -57,6 +57,16 @@ def test_every_form_gives_the_same_run(log: Path, tmp_path: Path, capsys: pytest
         assert capsys.readouterr().out.count("mine (not played)")
 
 
+def test_a_question_before_a_turn_is_found_by_the_name_of_its_conversation(tmp_path: Path) -> None:
+    early = {"question": "What is my cat called?", "answer": "Olive", "id": "cat", "before": "t2"}
+    other = {"question": "Where do I live?", "answer": "Lisbon", "id": "cat", "evidence": ["t2"]}
+    parts = [part | {"conversation": name} for name in ("a", "b") for part in LOG[:2]]
+    log = write(tmp_path / "log.jsonl", [*parts, early | {"conversation": "a"}, other | {"conversation": "b"}])
+    given = [{"conversation": "a", "id": "cat", "answer": "Olive", "retrieved": ["t1"]}, {"id": "b/cat", "answer": "Lisbon"}]
+    assert score(write(tmp_path / "given.jsonl", given), log, tmp_path / "run") == 0
+    assert result_of(tmp_path / "run").score == 1
+
+
 def test_it_is_compared_gated_and_replayed_but_not_published(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad, played = tmp_path / "good", tmp_path / "bad", tmp_path / "played"
     assert score(write(tmp_path / "good.jsonl", GIVEN), log, good) == score(write(tmp_path / "bad.jsonl", GIVEN[:1]), log, bad) == 0
@@ -118,6 +128,7 @@ def test_ids_alone_score_the_search(log: Path, tmp_path: Path) -> None:
         ('{"cat": "Olive", "hom": "x"}', "'hom': no question has the id 'hom'; did you mean home?"),
         ('{"c\\u001b[31m": "x"}', r"no question has the id 'c\x1b[31m'; ids are such as 'cat'"),
         ('{"id": "cat", "answer": "a"}\n{"id": "1/cat", "answer": "b"}', "line 2: question '1/cat' is answered twice; keep one of them"),
+        ('{"nobody": {"id": "cat", "answer": "Olive"}}', "no question has the id 'nobody'"),
         ('{"id": "cat"}', "line 1: has neither an answer nor retrieved ids"),
         ('{"id": "cat", "retrieved": ["t1", "t9"]}', "retrieved: '1' has no turn and no session 't9'; ids are such as 't1'"),
         ('{"id": "cat", "retrieved": [[]]}', "retrieved.0: must not be empty"),

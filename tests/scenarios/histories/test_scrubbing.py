@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longspan.scenarios.histories.formats.reading import read_log
+from longspan.scenarios.histories.formats.reading import read_conversations, read_log
+from longspan.scenarios.histories.scrubbing.replacements import _NAMES, _SYLLABLES, make_name
 from longspan.scenarios.histories.scrubbing.scrubber import NO_GUARANTEE, Scrubber
 from longspan.simulator.cli import run_command
 
@@ -126,10 +128,56 @@ def test_what_is_not_personal_stays(text: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["a", "1 ", "a@", "my name is ", "Aa ", ":", "https://", "Aa Street 1, ", "password: ", "-----BEGIN PRIVATE KEY-----", "account 1 "],
+    [
+        "a",
+        "1 ",
+        "a@",
+        "my name is ",
+        "Aa ",
+        ":",
+        "https://",
+        "Aa Street 1, ",
+        "password: ",
+        "-----BEGIN PRIVATE KEY-----",
+        "account 1 ",
+        "A-",
+    ],
 )
 def test_long_texts_take_no_longer_than_their_length(piece: str) -> None:
     scrubbed(piece * (20_000 // len(piece)))  # the limit of every test is the check: a quadratic pattern takes minutes
+
+
+def test_many_names_take_no_longer_than_the_text() -> None:
+    scrubbed("my name is Will. " + "Will " * 30_000)
+    all_short = {"".join(syllables).capitalize().casefold() for syllables in product(_SYLLABLES, repeat=3)}
+    assert len(make_name(1, {*all_short, *map(str.casefold, _NAMES)}, family=False)) > 6, "there is always another name"
+
+
+def test_names_outside_texts_do_not_leak_and_ids_stay_different(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"role": "user", "name": "Zbigniew", "content": "My sister is Anneke, write to zb@kl.pl.", "id": "anneke-1"},
+        {"role": "assistant", "content": "Hi Anneke", "id": "alda-1"},
+        {"role": "user", "name": "Zbigniew", "content": "Whose mail is it?", "id": "zb@kl.pl"},
+        {"role": "user", "content": "And whose is ZB@kl.pl?", "id": "ZB@kl.pl"},
+        {"question": "Whose?", "answer": "Zbigniew", "kind": "on Anneke", "evidence": ["anneke-1"], "before": "zb@kl.pl"},
+    ]
+    group = [{"turns": [{"speaker": each, "text": "ok"} for each in ("Smith, Jo (Bob)", "mark", "x_1", "Alda")]}]
+    for number, each in enumerate((rows, group)):
+        (log := tmp_path / f"log{number}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in each), "utf-8")
+        assert run_command(["convert", str(log), str(tmp_path / f"out{number}.jsonl"), "--scrub"]) == 0
+    told = capsys.readouterr().out + (tmp_path / "out0.jsonl").read_text("utf-8")
+    assert [word for word in ("zbigniew", "anneke", "kl.pl") if word in told.casefold()] == []
+    (conversation,) = read_conversations(tmp_path / "out0.jsonl")
+    assert conversation.befores == {"1": conversation.parts[0].turns[2].id}
+    assert conversation.questions[0].evidence == (conversation.parts[0].turns[0].id,)
+    speakers = (tmp_path / "out1.jsonl").read_text("utf-8")
+    assert [word for word in ("Smith", "Jo", "Bob", "mark", "x_1", "Alda") if word in speakers] == []
+
+
+@pytest.mark.parametrize("data", ["tel:0048123456789", "Phone:555-123-4567", "My password is: hunter2x"])
+def test_data_may_follow_a_colon(data: str) -> None:
+    assert data.partition(":")[2].strip() not in scrubbed(data)[0]
+    assert scrubbed("from 10:30 20 2024")[0] == "from 10:30 20 2024"
 
 
 @settings(max_examples=60, deadline=None)
