@@ -33,6 +33,7 @@ MAX_ATTEMPTS: Final = 8
 """Maximum number of proposals per wanted question."""
 ABSTENTION: Final = "abstention"
 
+_YOU: Final = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 _PARTS: Final = re.compile(r",|\band\b|&", re.IGNORECASE)
 
 
@@ -181,6 +182,8 @@ class _Drafts:
         if plain(draft.question) in known:
             return "repeats another question"
         known.add(plain(draft.question))
+        if _YOU.search(draft.question):
+            return "the question is about the assistant"
         if kind == ABSTENTION:
             if not contains_phrase(draft.question, draft.answer):
                 return "the question does not name the new thing"

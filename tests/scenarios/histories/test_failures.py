@@ -194,7 +194,7 @@ def test_a_failure_belongs_to_its_conversation_whatever_the_ids(tmp_path: Path) 
         tmp_path / "log.jsonl", [*named, *({"conversation": each["conversation"], **CALLED, "evidence": []} for each in named)]
     )
     assert run_command(["run", "history", "--data", f"history={log}", "--agent", "silent", "--out", str(tmp_path)]) == 0
-    run, file = RunFolder(tmp_path / "history-silent-seed0"), tmp_path / "q.jsonl"
+    run, file = RunFolder(tmp_path / "history-log-silent-seed0"), tmp_path / "q.jsonl"
     find_failure(run, past_of(run, 1, "history-a-b")).save(file, "Which?", "Olive", ["1:1"])
     assert [each["conversation"] for each in read_lines(file)] == ["a@b"]
 
