@@ -300,7 +300,7 @@ def _summarize(each: ReachResult) -> str:
         return f"{format_percent(each.near.value or 0)} nearby, {format_percent(each.far.value or 0)} far away"
     match each.kind:
         case "nothing":
-            return "nothing from earlier messages"
+            return "no more than guessing explains" if each.recalled > each.chance * each.asked + 1 else "nothing from earlier messages"
         case "none":
             return f"no limit up to {format_tokens(each.furthest)} tokens"
     return f"{format_percent(each.share.value or 0)} {'at all distances' if each.alike else 'overall'}"
@@ -331,6 +331,8 @@ def _describe_recall(each: ReachResult) -> str:
         return f"{verb} {_list_thirds(each)}: recall does not simply fall with distance, so no limit is given."
     if each.drop is not None:
         return _describe_drop(each, verb)
+    if each.kind == "nothing" and each.recalled > each.chance * each.asked + 1:
+        return f"{verb} no more plain facts than guessing among the values stated explains ({all_})."
     if each.kind == "nothing":
         return f"{verb} no plain facts from earlier messages ({all_})."
     if each.kind == "none":

@@ -43,7 +43,7 @@ from longspan.simulator.results.reach_result import (
 from longspan.simulator.results.result import Result, TestResult, round_figure
 from longspan.simulator.suite.manifest import Manifest
 
-__all__ = ["PlacedRung", "Reach", "decide_reach", "place_rungs", "pool_reach"]
+__all__ = ["PlacedRung", "Reach", "decide_reach", "estimate_luck", "place_rungs", "pool_reach"]
 
 PLAIN: Final = "plain facts"
 """The strand that measures the reach."""
@@ -227,7 +227,8 @@ def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Run
     guesses = stage == "answered"  # storage and retrieval cannot be guessed
     chance, heard = (fmean([getattr(each.rung, name) for each, _ in plain]) if plain and guesses else 0.0 for name in ("chance", "heard"))
     questions = [each.as_question(score) for each, score in plain]
-    fit = fit_reach(questions, guessed=heard)
+    outcomes = Counter(each.rung.outcome for each, _ in plain if each.rung.outcome not in ("", "right")) if guesses else Counter[str]()
+    fit = fit_reach(questions, guessed=estimate_luck(outcomes["confused"], len(plain), heard))
     if fit is None:
         return None
     asked = [rung for rung in at_once if rung.score is not None] if guesses else []
@@ -259,12 +260,20 @@ def _fit_stage(stage: Stage, placed: Sequence[PlacedRung], at_once: Sequence[Run
         recalled=round_figure(sum(score for _, score in plain)),
         chance=round_figure(chance),
         heard=round_figure(heard),
-        outcomes=dict(Counter(each.rung.outcome for each, _ in plain if each.rung.outcome not in ("", "right"))) if guesses else {},
+        outcomes=dict(outcomes),
         at_once=len(asked),
         able=round_figure(sum(rung.score or 0 for rung in asked)),
         furthest=max(each.tokens for each, _ in plain),
         strands=[StrandResult(name=name, within=near, beyond=far) for name, (near, far) in sorted(split.items()) if name != PLAIN],
     )
+
+
+def estimate_luck(confused: int, asked: int, heard: float) -> float:
+    """Return the share of answers that guessing explains, among values already stated, where one guess is right with probability `heard`.
+
+    Guesses that miss name a value stated for another person, so an agent with few `confused` answers has few lucky ones.
+    """
+    return min(heard, confused * heard / (1 - heard) / asked) if asked and heard < 1 else heard
 
 
 def _make_extent(estimate: CredibleEstimate) -> Extent:

@@ -24,7 +24,7 @@ from longspan.simulator.results.analysis.reach_fit import ScoredQuestion, fit_re
 from longspan.simulator.results.analysis.reach_gate import PlacedAnswer, decide_gate
 from longspan.simulator.results.analysis.recall_curves import MARGIN
 from longspan.simulator.results.measures.comparing import load_comparison
-from longspan.simulator.results.measures.reach import place_rungs
+from longspan.simulator.results.measures.reach import estimate_luck, place_rungs
 from longspan.simulator.results.measures.trends import measure_trends
 from longspan.simulator.results.reach_result import ReachResult
 from longspan.simulator.results.result import read_result
@@ -498,3 +498,9 @@ def test_intervals_contain_the_drop(limit: int, floor: float) -> None:
         assert floor < 0.5 or not found.reach, "more than half is recalled at every distance"
     assert shown >= 0.95 * draws
     assert contained >= 0.9 * draws
+
+
+def test_lucky_guesses_are_assumed_only_of_agents_that_also_miss_with_guesses() -> None:
+    assert estimate_luck(0, 48, 0.45) == 0
+    assert estimate_luck(12, 48, 0.45) == pytest.approx(0.2045, abs=1e-4)
+    assert estimate_luck(40, 48, 0.45) == 0.45
