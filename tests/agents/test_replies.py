@@ -120,7 +120,7 @@ def test_damage_is_told_and_other_files_are_left_alone(server: Server, tmp_path:
         with pytest.raises((InputError, DamageError)):
             Replies(file)
         assert file.read_bytes() == other
-    with pytest.raises(InputError, match=r"^--replies .*: there is no folder"):
+    with pytest.raises(InputError, match=r"^replies .*: there is no folder"):
         longspan.run(agent="silent", out=tmp_path / "no", replies=tmp_path / "nowhere" / "file", **WHAT)
 
 

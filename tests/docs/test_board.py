@@ -196,7 +196,7 @@ def test_an_agent_with_the_expected_answers_is_marked(sweep: Path) -> None:
 def test_failures_that_are_played_until_they_pass_are_counted(sweep: Path) -> None:
     """A second run of a seed counts as the first does, and a run that was continued after failures says so."""
     alone = row_of(sweep, "notebook")
-    again = sweep / "reach-2k-notebook-seed1-2"
+    again = sweep / "reach-2k-notebook-seed1-run2"
     (played,) = longspan.run("reach", span="2k", seeds=1, agent="notebook", out=sweep).folders
     assert played == again
     for path in [path for path in again.iterdir() if path.is_file() and path.name not in FILES]:
